@@ -30,12 +30,12 @@ fi
 # Stop unless it is one of the SYSTEMS of the recipe: check_system SYSTEM
 check_system() {
     [[ -n "${1:-}" ]] || stop "give a system: ${SYSTEMS[*]}"
-    [[ " ${SYSTEMS[*]} " == *" $1 "* ]] || stop "system $1: choose among ${SYSTEMS[*]}"
+    [[ " ${SYSTEMS[*]} " == *" $1 "* ]] || stop "system $1: choose from ${SYSTEMS[*]}"
 }
 
 # Stop unless it is one of the SPLITS of the recipe: check_split SPLIT
 check_split() {
-    [[ " ${SPLITS[*]} " == *" $1 "* ]] || stop "split $1: choose among ${SPLITS[*]}"
+    [[ " ${SPLITS[*]} " == *" $1 "* ]] || stop "split $1: choose from ${SPLITS[*]}"
 }
 
 # Print a command; run it unless DRY_RUN is set.

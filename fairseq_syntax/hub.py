@@ -41,7 +41,7 @@ class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
         if isinstance(sentences, str):
             return self.translate([sentences], beam, verbose, None if trees is None else [trees], **kwargs)[0]
         if not isinstance(beam, int) or beam < 1:
-            raise ValueError(f"beam={beam!r}: give a number from 1")
+            raise ValueError(f"beam={beam!r}: must be at least 1")
         hypotheses = self.generate(self._encode(sentences, trees), beam, verbose, **kwargs)
         return [self.decode(best[0]["tokens"]) if best else "" for best in hypotheses]
 
@@ -110,7 +110,7 @@ def _check_names(given: Iterable[str], known: set[str]) -> None:
     for name in given:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
-            raise TypeError(f"{name}: there is no such option{f'; is it {near[0]}?' if near else ''}")
+            raise TypeError(f"{name}: no such option{f'; did you mean {near[0]}?' if near else ''}")
 
 
 def _check_list(name: str, values, kind: type) -> None:
@@ -155,7 +155,7 @@ class HubModel:
         loaded = hub_utils.from_pretrained(model_name_or_path, checkpoint_file, data_name_or_path, **kwargs)
         if not hasattr(loaded["task"], "attach_syntax"):
             raise ValueError(
-                f"{model_name_or_path}: translates nothing; a parser is given to a model that does, as "
+                f"{model_name_or_path}: does not translate; give the parser to a model that does, as "
                 "parser='checkpoint', parser_model=…"
             )
         return SyntaxHubInterface(loaded["args"], loaded["task"], loaded["models"])

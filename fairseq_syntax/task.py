@@ -198,7 +198,7 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
         super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
         syntax = load_syntax(self, data_path, split, combine)
         if syntax is not None and self.cfg.truncate_source:
-            raise ValueError("--truncate-source: trees are not cut; leave it out, or remove long sentences")
+            raise ValueError("--truncate-source: trees cannot be truncated; leave it out, or remove long sentences")
         self.datasets[split] = SyntaxPairDataset.from_pairs(
             self.datasets[split], syntax, self.required_inputs | self.optional_inputs
         )

@@ -187,7 +187,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--only", nargs="+", default=[], metavar="NAME", help="these systems, or runs such as pascal-2 (default: all)")
     add("--jobs", type=positive, default=os.cpu_count(), metavar="N", help="at a time, one thread each (%(default)s)")
     add("--gpu", action="store_true", help="use a GPU (default: CPUs)")
-    add("--dry-run", action="store_true", help="print the commands of what is left, and do nothing")
+    add("--dry-run", action="store_true", help="only print the commands that are left to run")
     add("--output", metavar="DIR", help="data and checkpoints (default: outputs/NAME)")
     add("--results", metavar="DIR", help="records (default: results in the output folder)")
 
@@ -197,7 +197,7 @@ def run(args: argparse.Namespace) -> None:
     plan = experiment.plan
     for name in args.probes or ():
         if name not in plan.probes:
-            raise PlanError(f"--probes {name}: choose among {', '.join(plan.probes) or 'none'}")
+            raise PlanError(f"--probes {name}: choose from {', '.join(plan.probes) or 'none'}")
     runs = chosen_runs(plan, experiment.out, experiment.results, args.only, () if args.gpu else ("--cpu",))
     probes = [probe for name, probe in plan.probes.items() if not args.probes or name in args.probes]
     probes = [probe for probe in probes if _can_be_asked(probe, bool(args.probes))]

@@ -147,7 +147,7 @@ def asked(plan: Plan, probe: str, folder: Path, up: str = "") -> str:
         PlanError: there is no such probe, or records that cannot be read or do not go together.
     """
     if probe not in plan.probes:
-        raise PlanError(f"{plan.path}: no probe {probe}; choose among {', '.join(plan.probes) or 'none'}")
+        raise PlanError(f"{plan.path}: no probe {probe}; choose from {', '.join(plan.probes) or 'none'}")
     systems = plan.probes[probe].systems or tuple(plan.systems)
     wanted = [f"{name}-{seed}" for name in systems for seed in plan.seeds_of(plan.systems[name])]
     try:

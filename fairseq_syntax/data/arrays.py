@@ -102,7 +102,7 @@ def read_index(path: str | Path) -> tuple[type, np.ndarray, np.ndarray]:
             sizes, pointers = content[_HEADER.size : middle].view("<i4"), content[middle:].view("<i8")
             if (sizes >= 0).all() and np.array_equal(pointers, _pointers(sizes, dtype)):
                 return dtype, sizes, pointers
-    raise TreeFormatError(f"{path}: damaged, or no index of fairseq's mmap format; {_AGAIN}")
+    raise TreeFormatError(f"{path}: damaged, or not an index in fairseq's mmap format; {_AGAIN}")
 
 
 class ArrayReader:
@@ -127,7 +127,7 @@ class ArrayReader:
         size = path.stat().st_size
         promised = int(self._pointers[-1]) + int(self.sizes[-1]) * self.dtype().itemsize if len(self) else 0
         if size != promised:
-            raise TreeFormatError(f"{path}: {size} bytes where the index promises {promised}; {_AGAIN}")
+            raise TreeFormatError(f"{path}: {size} bytes, but the index expects {promised}; {_AGAIN}")
         # an empty file cannot be mapped
         self.values = _mapped(path, self.dtype) if size else np.empty(0, self.dtype)
 

@@ -214,7 +214,7 @@ class SplitWriter:
             [vocabulary_of_split.setdefault(tag, len(vocabulary_of_split)) for tag in vocabulary], dtype=np.int64
         )
         if len(vocabulary_of_split) > MAX_TAGS:
-            raise TreeFormatError(f"more than {MAX_TAGS} different {name}; is the column of the trees the right one?")
+            raise TreeFormatError(f"more than {MAX_TAGS} different {name}; is it the right column of the trees?")
         for tag, count in zip(vocabulary, np.bincount(values, minlength=len(vocabulary)), strict=True):
             self.tag_counts[name][tag] += int(count)
         return table[values] if len(values) else values

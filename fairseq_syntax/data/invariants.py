@@ -109,7 +109,7 @@ def _check_chunk(readers: Mapping[str, ArrayReader], first: int, last: int) -> N
     bare[sentence_of_node[heads == UNPARSED]] = True
     unparsed = bare[sentence_of_node]
     wrong = (heads < UNPARSED) | (heads >= nodes[sentence_of_node] - 1) | ((heads != UNPARSED) & unparsed & is_word)
-    refuse("heads", sentence_of_node, wrong, "a head that is none of its words")
+    refuse("heads", sentence_of_node, wrong, "a head that is not one of its words")
 
     root = eos[sentence_of_node]
     head = heads + node_start[sentence_of_node]

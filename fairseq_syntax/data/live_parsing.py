@@ -96,7 +96,7 @@ class LiveSyntax:
             unknown = ", ".join([tag for tag in tags if dictionary.index(tag) == dictionary.unk()][:3])
             if unknown:
                 self._warned_of_unknown = True
-                message = "%s that the model does not know: %s; parse as its training data were parsed"
+                message = "%s that the model does not know: %s; parse the text as the training data were parsed"
                 logger.warning(message, name, unknown)
                 return
 
@@ -115,13 +115,13 @@ class LiveSyntax:
             place = f"input {quoted(text)}"
             if not tree.is_parsed and not (accept or getattr(self.parser, "withholds", False)):
                 raise TreeFormatError(
-                    f"{place}: the tree that was given has no heads; parse the sentence, or give --parser-unparsed "
+                    f"{place}: the given tree has no heads; parse the sentence, or give --parser-unparsed "
                     "accept to translate it without syntax"
                 )
             in_range = len(tree.heads) == len(tree) and all(ROOT <= head < len(tree) for head in tree.heads)
             if tree.is_parsed and not (in_range and not find_cycle(tree.heads)):
                 raise TreeFormatError(
-                    f"{place}: the heads {quoted(str(tree.heads))[1:-1]} that were given are not a tree; correct it"
+                    f"{place}: the given heads {quoted(str(tree.heads))[1:-1]} do not form a tree; correct them"
                 )
             fitted.append(fit_tree(tree, words, place))
         return fitted

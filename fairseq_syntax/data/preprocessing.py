@@ -113,7 +113,7 @@ class Preprocessing:
         return find_trees(
             plain,
             f"make them with fairseq-syntax parse --input {text} --subword-type {self.args.subword_type} "
-            f"--output {plain}; data of models that need no trees are made with fairseq-preprocess",
+            f"--output {plain}; for models that need no trees, run fairseq-preprocess",
         )
 
     def _check_input(self, prefix: str) -> None:
@@ -178,7 +178,7 @@ class Preprocessing:
                 )
         elif destination.exists() and any(destination.iterdir()) and not overwrite:
             raise FileExistsError(
-                f"{destination}: exists and is not empty; give --overwrite to replace what it holds, or "
+                f"{destination}: exists and is not empty; give --overwrite to replace its contents, or "
                 "--only-syntax to add trees to it"
             )
 
@@ -352,8 +352,8 @@ class Preprocessing:
                 continue  # nothing can be trained on them
             if changed:
                 raise TreeFormatError(
-                    f"{self.destination}: {', '.join(changed)} would change, by which data of {path.name} were made; "
-                    "give another --destdir, or those dictionaries (--srcdict, --tgtdict, --syntax-dicts)"
+                    f"{self.destination}: {', '.join(changed)} would change, but the data of {path.name} depend on "
+                    "them; give another --destdir, or those dictionaries (--srcdict, --tgtdict, --syntax-dicts)"
                 )
 
     def _is_stale(self, name: str) -> bool:
@@ -385,7 +385,7 @@ class Preprocessing:
             elif path.match(f"*.{self.pair}.*.*"):
                 removed.add(path.name.split(".")[0])
         if removed - self.splits.keys():
-            message = "%s: made with other dictionaries, removed: %s"
+            message = "%s: removed, because made with other dictionaries: %s"
             logger.warning(message, self.destination, ", ".join(sorted(removed - self.splits.keys())))
 
 

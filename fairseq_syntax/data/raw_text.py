@@ -230,7 +230,7 @@ class RawText(Task):
 
     @property
     def _says(self) -> str:
-        return f"{Path(utils.split_paths(self.cfg.data)[0], RECIPE)} says how text is cut"
+        return f"{Path(utils.split_paths(self.cfg.data)[0], RECIPE)} says how text is segmented"
 
     def learn_source_words(self, texts):
         """Add the unseen words of texts, lists of subwords or separated by spaces, to the source dictionary, if of use.
@@ -324,7 +324,7 @@ class RawText(Task):
         """
         if constraints is None and getattr(getattr(generator, "search", None), "supports_constraints", False):
             raise ValueError(
-                "--constraints: none are given; fairseq-interactive alone reads them, behind a tab in each line"
+                "--constraints: none are given; only fairseq-interactive reads them, after a tab in each line"
             )
         net_input = sample["net_input"]
         tokens = net_input["src_tokens"]

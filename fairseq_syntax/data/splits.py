@@ -51,7 +51,7 @@ def _refuse_other_words(path: Path, used: Path) -> None:
         symbols = ["the end" if line is None else quoted(line.rpartition(" ")[0]) for line in lines]
         if symbols[0] != symbols[1]:
             raise TreeFormatError(
-                f"{path}:{number}: {symbols[0]}, but {used}, by which all data directories are read, has {symbols[1]}; "
+                f"{path}:{number}: {symbols[0]}, but {used}, which all data directories must match, has {symbols[1]}; "
                 f"preprocess {path.parent} again with the dictionaries of {used.parent} (--srcdict, --tgtdict)"
             )
 
@@ -159,7 +159,7 @@ def open_syntax(data_path, split: str, languages: tuple[str, str], manifest: dic
     for name, count in syntax.counts().items():
         if entry.get(name, count) != count:
             raise TreeFormatError(
-                f"{manifest_path(data_path, *languages)}: promises {entry[name]} {name} in split {split!r}, but there "
+                f"{manifest_path(data_path, *languages)}: lists {entry[name]} {name} in split {split!r}, but there "
                 f"are {count}; run fairseq-syntax preprocess --only-syntax --overwrite again"
             )
     text = split_languages(data_path, split, *languages).get(languages[0])
@@ -176,7 +176,7 @@ def _check_tags(task, data_path: str, names) -> None:
         path, used = (tag_dictionary_path(folder, task.cfg.source_lang, name) for folder in (data_path, first))
         if path != used and not (path.is_file() and path.read_bytes() == used.read_bytes()):
             raise TreeFormatError(
-                f"{path}: differs from {used}, by which the model reads its tags; preprocess {data_path} again "
+                f"{path}: differs from {used}, which the model uses for its tags; preprocess {data_path} again "
                 f"with --syntax-dicts {first}"
             )
 

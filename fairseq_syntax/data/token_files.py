@@ -32,8 +32,7 @@ def load_dictionary(path: str | Path, make=Dictionary.load) -> Dictionary:
         twice = re.search("Duplicate word found when loading Dictionary: '(.*?)'", str(error))
         if twice:
             raise TreeFormatError(
-                f"{path}: the word {twice[1]} is there twice, or is a symbol of fairseq, which adds it itself; remove "
-                "that line"
+                f"{path}: the word {twice[1]} occurs twice, or is a symbol that fairseq adds itself; remove that line"
             ) from None
         reason = " ".join(str(error).split())[:100]
         raise TreeFormatError(f"{path}: not a dictionary of fairseq ({reason}); {AGAIN}") from None
@@ -96,7 +95,7 @@ def check_tokens(
     """
     prefixes = split_languages(data_path, split, source, target)
     if prefixes and source not in prefixes:
-        raise TreeFormatError(f"{prefixes[target]}: found, but not the same in {source}; {AGAIN}")
+        raise TreeFormatError(f"{prefixes[target]}: found, but not its counterpart in {source}; {AGAIN}")
     readers, sizes = {}, {}
     for language, prefix in prefixes.items():
         reader = token_reader(prefix)

@@ -37,14 +37,14 @@ def translations(
     """
     for name in names:
         if name not in records:
-            raise ValueError(f"--system {name}: {folder} has no record of it; choose among {', '.join(records)}")
+            raise ValueError(f"--system {name}: {folder} has no record of it; choose from {', '.join(records)}")
     files: dict[str, dict[str, Path]] = {}
     for name in names or records:
         for seed in records[name]:
             path = Path(folder, f"{name}-{seed}.{split}.txt.gz")
             if not path.is_file():
                 splits = sorted({p.name.split(".")[-3] for p in Path(folder).glob(f"{name}-{seed}.*.txt.gz")})
-                raise ValueError(f"--split {split}: {path} is not there; choose among {', '.join(splits) or 'none'}")
+                raise ValueError(f"--split {split}: {path} is not there; choose from {', '.join(splits) or 'none'}")
             files.setdefault(name, {})[seed] = path
     return files
 

@@ -106,7 +106,7 @@ class Effect:
     Attributes:
         delta: mean score over the system's runs minus that over the baseline's.
         interval: its 95 % interval.
-        detectable: the smallest true difference that has p ≤ 0.05 in four cases of five; None if nothing varies.
+        detectable: the smallest true difference that has p ≤ 0.05 in four cases out of five; None if nothing varies.
         p: two-sided p-value; None if no system has several runs. Then the other numbers are about sentences alone.
     """
 

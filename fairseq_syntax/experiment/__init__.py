@@ -1,4 +1,4 @@
-"""Experiments: from parallel text, raw or prepared, to an answer with its tests.
+"""Experiments lead from parallel text, raw or prepared, to an answer with its tests.
 
 from fairseq_syntax.experiment import Experiment
 for record in Experiment("study").run():
@@ -75,7 +75,7 @@ class Experiment:
     def answer(self) -> list[str]:
         """Write the reports; see `answer.answer`. Raises ValueError: the data, and so the references, are not here."""
         if not (self.out / "prepared").exists():
-            raise PlanError(f"{self.out}: the data are not here; give the --output that has them, to compare")
+            raise PlanError(f"{self.out}: the data are missing; to compare, give the --output that has them")
         with schedule.held_folder(self.out, "lock-of-reports"):
             return answer(self.plan, self.out, self.results)
 
@@ -90,7 +90,7 @@ class Experiment:
         """
         own = [name for name, each in self.plan.systems.items() if each.trees not in ("linear", "random")]
         if system is not None and system not in own:
-            raise PlanError(f"--system {system}: choose among {', '.join(own)}")
+            raise PlanError(f"--system {system}: choose from {', '.join(own)}")
         records = {run.name: load(run.record) for run in self.runs() if run.record.exists()}
         done = [run for run in self.runs([system] if system else own) if run.name in records]
         if not done:
@@ -101,7 +101,7 @@ class Experiment:
         paths = [run.checkpoint(records[run.name]["checkpoint"]["chosen"]) for run in chosen]
         for path in paths:
             if not path.is_file():
-                raise PlanError(f"{path}: the checkpoint is not here; give the folder where it was trained")
+                raise PlanError(f"{path}: the checkpoint is missing; give the folder where it was trained")
         return str(best.data), os.pathsep.join(map(str, paths))
 
 

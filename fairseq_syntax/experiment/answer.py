@@ -50,8 +50,8 @@ def warnings(comparison: dict) -> list[str]:
     if best >= LEAST:
         return []
     return [
-        f"No system reaches {LEAST} BLEU, so this says nothing about syntax: they do not translate yet, and need more "
-        "text, or more updates"
+        f"No system reaches {LEAST} BLEU: they do not translate yet, so this says nothing about syntax; they need "
+        "more text or more updates"
     ]
 
 

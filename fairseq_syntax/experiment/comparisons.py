@@ -69,7 +69,7 @@ def load_comparison(path: Path) -> dict:
     scored = [group["scores"].get("BLEU", {}).keys() for group in groups]
     scored += [group["deltas"].get("BLEU", {}).keys() | {base} for group in groups]
     if not ({base} | tested <= names and all(each == names for each in scored)):
-        raise PlanError(f"{path}: tests or buckets are of other systems than its scores; {advice}")
+        raise PlanError(f"{path}: tests or buckets cover other systems than the scores; {advice}")
     return comparison
 
 
@@ -112,7 +112,7 @@ def compare_all(plan: Plan, out: Path, results: Path) -> None:
         for file in filter(None, (split.reference, split.labels)):
             if not (out / file).exists():
                 again = f"remove {out / 'prepared'} and run the experiment to make the data again"
-                raise RunError(f"{out / file} is not there; give the --output that has it, or {again}")
+                raise RunError(f"{out / file} is missing; give the --output that has it, or {again}")
         command = [sys.executable, "-m", "fairseq_syntax", "compare", "--results", str(results), "--split", name]
         command += ["--reference", str(out / split.reference), "--metrics", "BLEU", "--format", "json"]
         command += ["--tokenize", plan.tokenize]

@@ -14,7 +14,7 @@ from ..trees.text import read_lines
 from .plan import Cleaning, Corpus, Plan, PlanError, Text
 from .run import RunError, call
 
-_UNPARSED = "without a parser, begin again with --parser none --systems sa_nmt_shared fa_nmt_shared"
+_UNPARSED = "to do without a parser, start again with --parser none --systems sa_nmt_shared fa_nmt_shared"
 _PERTURBED = {"linear": "right", "random": "random"}
 SCRIPTS = {
     **dict.fromkeys(("ja", "zh"), ("CJK", "HIRAGANA", "KATAKANA")),
@@ -44,7 +44,7 @@ def read_pairs(prefix: str, corpus: Corpus) -> list[tuple[str, str]]:
             "same line as its source"
         )
     if not sides[0]:
-        raise PlanError(f"{paths[0]}: holds no sentence")
+        raise PlanError(f"{paths[0]}: has no sentences")
     return list(zip(*sides, strict=True))
 
 
@@ -55,7 +55,7 @@ def check(corpus: Corpus) -> dict[str, list[tuple[str, str]]]:
     for name, prefix in prefixes.items():
         other = places.setdefault(text_of(prefix, corpus.source).resolve(), name)
         if other != name:
-            raise PlanError(f"{prefix}: is given for {other} and for {name}; give each a text of its own")
+            raise PlanError(f"{prefix}: is given as both {other} and {name}; give each its own text")
     pairs = {name: read_pairs(prefix, corpus) for name, prefix in prefixes.items()}
     for name, some in pairs.items():
         _check_scripts(prefixes[name], corpus, some)
@@ -71,7 +71,7 @@ def check(corpus: Corpus) -> dict[str, list[tuple[str, str]]]:
             for other in (0, 1)
         )
         if crossed > own:
-            raise PlanError(f"{prefixes[name]}: its languages are exchanged, compared with {corpus.train}; rename them")
+            raise PlanError(f"{prefixes[name]}: its languages are swapped, compared with {corpus.train}; rename them")
     return pairs
 
 
@@ -140,7 +140,7 @@ def prepare(plan: Plan, out: Path, held: int) -> None:
     said = ", ".join(f"{number:,} {reason}" for reason, number in left_out.most_common()) or "none left out"
     print(f"{corpus.train}: {len(kept):,} of {len(pairs['train']):,} pairs kept ({said})", file=sys.stderr, flush=True)
     if not kept:
-        raise PlanError(f"{corpus.train}: no pair is left; see [cleaning] in {plan.path}")
+        raise PlanError(f"{corpus.train}: no pairs are left; see [cleaning] in {plan.path}")
     sets = [kept, pairs["valid"], *(pairs[name] for name in corpus.tests)]
     for name, some in zip(subsets(plan), sets, strict=True):
         for side, language in enumerate((corpus.source, corpus.target)):

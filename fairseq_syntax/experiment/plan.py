@@ -254,9 +254,7 @@ def _build(kind: type, where: str, values: object, **more):
     known = {field.name for field in fields(kind)}
     unknown = sorted(values.keys() - (known - more.keys()))
     if unknown:
-        raise PlanError(
-            f"{where}: {unknown[0]} is not a setting; choose among {', '.join(sorted(known - more.keys()))}"
-        )
+        raise PlanError(f"{where}: {unknown[0]} is not a setting; choose from {', '.join(sorted(known - more.keys()))}")
     kinds = {field.name: field.type for field in fields(kind)}
     for key, value in values.items():
         if not _fits(value, kinds[key]):
@@ -274,7 +272,7 @@ def _inherit(path: Path, families: dict) -> None:
         like = str(values.pop("like", name)) if isinstance(values, dict) else name
         if not isinstance(families.get(like), dict) or "like" in families[like]:
             known = ", ".join(families)
-            raise PlanError(f"{path}: families.{name}: like {like}; choose among {known}, above if it is like another")
+            raise PlanError(f"{path}: families.{name}: like {like}; choose from {known}, above if it is like another")
         families[name] = {**families[like], **values}
 
 
@@ -313,7 +311,7 @@ def read_plan(path: Path) -> Plan:
     for options in plan.curve.systems.values() if plan.curve else ():
         _check_options(f"{path}: curve", options)
     if plan.default_trees not in TREES:
-        raise PlanError(f"{path}: default_trees = {plan.default_trees!r}; choose among {', '.join(TREES)}")
+        raise PlanError(f"{path}: default_trees = {plan.default_trees!r}; choose from {', '.join(TREES)}")
     if "valid" not in plan.splits:
         raise PlanError(f"{path}: splits.valid is missing; checkpoints are chosen on it")
     return plan
@@ -344,15 +342,15 @@ def _check_family(where: str, family: Family) -> None:
     for options in (family.train, family.generate):
         _check_options(where, options)
     if set("{}") & set(family.data.replace("{trees}", "")):
-        raise PlanError(f"{where}: data = {family.data!r}: has other braces than {{trees}}")
+        raise PlanError(f"{where}: data = {family.data!r}: may have no braces but {{trees}}")
 
 
 def _check_system(plan: Plan, system: System) -> None:
     where = f"{plan.path}: systems.{system.name}"
     if system.family not in plan.families:
-        raise PlanError(f"{where}: family {system.family}; choose among {', '.join(plan.families)}")
+        raise PlanError(f"{where}: family {system.family}; choose from {', '.join(plan.families)}")
     if system.trees not in ("", *TREES):
-        raise PlanError(f"{where}: trees = {system.trees!r}; choose among {', '.join(TREES)}, or leave it out")
+        raise PlanError(f"{where}: trees = {system.trees!r}; choose from {', '.join(TREES)}, or leave it out")
     _check_options(where, system.options)
     if system.control and system.control not in plan.systems:
         raise PlanError(f"{where}: control {system.control} is not among the systems")
@@ -366,7 +364,7 @@ def _check_system(plan: Plan, system: System) -> None:
 def _check_probe(plan: Plan, probe: Probe) -> None:
     where = f"{plan.path}: probes.{probe.name}"
     if probe.verb not in VERBS:
-        raise PlanError(f"{where}: verb = {probe.verb!r}; choose among {', '.join(VERBS)}")
+        raise PlanError(f"{where}: verb = {probe.verb!r}; choose from {', '.join(VERBS)}")
     needed = VERBS[probe.verb]
     if not getattr(probe, needed):
         raise PlanError(f"{where}: {needed} is missing; {probe.verb} needs it")
@@ -377,7 +375,7 @@ def _check_probe(plan: Plan, probe: Probe) -> None:
     ):
         for name in names:
             if name not in known:
-                raise PlanError(f"{where}: {what}: {name}; choose among {', '.join(known)}")
+                raise PlanError(f"{where}: {what}: {name}; choose from {', '.join(known)}")
     for options in (probe.options, *probe.of_families.values()):
         _check_options(where, options)
 

@@ -195,7 +195,7 @@ class Run:
 
     def _check_beginning(self) -> None:
         """Keep what the run began with; PlanError if it goes on with something else."""
-        advice = f"give the line of {self.system.name} in {self.plan.path} its old options"
+        advice = f"restore the options of {self.system.name} in {self.plan.path}"
         self._keep("command.txt", self.relative(self.train_command()) + "\n", "other settings", advice)
         data = "".join(f"{digest}  {name}\n" for name, digest in hashes(self.out, self.plan.hashed).items())
         self._keep("data.sha256", data, "other data", "put them back")
@@ -223,7 +223,7 @@ class Run:
         if status:
             lines = log.read_text(encoding="utf8", errors="replace").splitlines()
             full = any(_NO_MEMORY.search(line) for line in lines[-30:]) or status == -signal.SIGKILL
-            advice = "; for all of the family, halve --max-tokens and give --update-freq 2" if full else ""
+            advice = "; for the whole family, halve --max-tokens and give --update-freq 2" if full else ""
             raise RunError(f"{command[0]} ended with {status}; {log} ends: {lines[-1][:300]}{advice}")
         if partial:
             partial.replace(output)
@@ -310,7 +310,7 @@ class Run:
                 self._claim(Path(folder, record))
             except FileExistsError:
                 raise RunError(
-                    f"{self.record}: written by another process in the meantime; this run's is left out"
+                    f"{self.record}: written by another process in the meantime; this run's record is discarded"
                 ) from None
             for name in others:
                 Path(folder, name).replace(self.results / name)
@@ -403,7 +403,7 @@ def read_records(plan: Plan, results: Path, only: Collection[Path] | None = None
             if then != now and not (run.ends_below_its_cap(record) and _CAP.sub("", then) == _CAP.sub("", now)):
                 raise PlanError(
                     f"{path}: fairseq-{verb} had other options than {plan.path} has; remove the record and run it "
-                    f"again, or give the file the old ones. The record's: {then}"
+                    f"again, or restore the old ones in the file. The record's: {then}"
                 )
     return list(found.values())
 

@@ -37,7 +37,7 @@ def chosen_runs(
     for name in only:
         if not any(name in (run.name, run.system.name) for run in runs):
             known = ", ".join(dict.fromkeys(run.system.name for run in runs))
-            raise PlanError(f"--only {name}: choose among {known}, or a run of theirs, such as {runs[0].name}")
+            raise PlanError(f"--only {name}: choose from {known}, or one of their runs, such as {runs[0].name}")
     return [run for run in runs if not only or {run.name, run.system.name} & set(only)]
 
 
@@ -56,7 +56,7 @@ def held_folder(out: Path, name: str = "lock") -> Iterator[int]:
                 break
             except BlockingIOError:
                 if not told:
-                    print(f"{out}: another process is at work here; waiting for it", file=sys.stderr, flush=True)
+                    print(f"{out}: waiting for another process that is working here", file=sys.stderr, flush=True)
                 told = True
                 time.sleep(2)
         yield file.fileno()

@@ -120,7 +120,7 @@ def names_of_tests(prefixes: Sequence[str]) -> dict[str, str]:
     """Names of test sets, those of their files -> prefixes. Raises PlanError: two have the same name."""
     named = {Path(prefix).name: str(Path(prefix).resolve()) for prefix in prefixes}
     if len(named) < len(prefixes) or {"train", "valid"} & named.keys():
-        raise PlanError("--test: give files of different names, which are not train or valid")
+        raise PlanError("--test: give files with different names, other than train and valid")
     return named
 
 
@@ -133,11 +133,11 @@ def with_rivals(systems: Sequence[str], controls: bool, parsed: bool) -> list[st
     found: list[str] = []
     for name in systems:
         if name not in SYSTEMS:
-            raise PlanError(f"--systems {name}: choose among {', '.join(SYSTEMS)}; others are added in {NAME}")
+            raise PlanError(f"--systems {name}: choose from {', '.join(SYSTEMS)}; others are added in {NAME}")
         known = SYSTEMS[name]
         if known.parsed and not parsed:
             raise PlanError(
-                f"--systems {name}: learns from trees; give a --parser of the source, or choose among {free}"
+                f"--systems {name}: learns from trees; give a --parser for the source, or choose from {free}"
             )
         found += [BASELINES[known.family], name]
         if controls and known.parsed:
@@ -236,7 +236,7 @@ def _head(name: str, pairs: int, corpus: Corpus) -> str:
             {
                 "name": (name, "of the corpus, in records"),
                 "seeds": ([1, 2, 3], "each system is trained with these"),
-                "tokenize": (scored, "of sacrebleu, for BLEU of detokenized text"),
+                "tokenize": (scored, "sacrebleu's, for BLEU of detokenized text"),
             }
         )
     )
@@ -253,11 +253,11 @@ def _texts(corpus: Corpus, text: Text, size: Size) -> str:
         "[cleaning]                       # of training pairs; nothing is left out of the other sets\n"
         + _lines(
             {
-                "longest": (cleaning.longest, "characters of a side"),
+                "longest": (cleaning.longest, "characters per side, at most"),
                 "ratio": (cleaning.ratio, "one side this much longer than usual is left out"),
                 "copies": (cleaning.copies, "leave out pairs whose sides are the same"),
-                "repeated": (cleaning.repeated, "leave out pairs that were there before"),
-                "leaks": (cleaning.leaks, "leave out pairs of which a side is in another set"),
+                "repeated": (cleaning.repeated, "leave out repeated pairs"),
+                "leaks": (cleaning.leaks, "leave out pairs with a side in another set"),
             }
         )
         + "\n[text]                           # options of fairseq-syntax preprocess --raw\n"

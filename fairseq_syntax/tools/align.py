@@ -5,7 +5,7 @@ is linked to the source word that it attends to most when it is predicted. Atten
 source word, and averaged over those of a target word; EOS and padding are left out.
 
 The decoder is forced to produce the translation from the split, from --target or, with --translate, its own best one.
-In a Transformer's decoder, attention is the mean over heads and layers unless you choose some.
+In a Transformer's decoder, attention is averaged over heads and layers unless you choose one.
 
 examples:
   fairseq-syntax align data-bin --path pascal.pt --subset test --output test.align
@@ -82,7 +82,7 @@ def align(
     from .word_attention import word_attention
 
     if loaded.task.target_dictionary is None:
-        raise ValueError(f"{loaded.path}: {loaded.architecture} translates nothing; give a model that translates")
+        raise ValueError(f"{loaded.path}: {loaded.architecture} does not translate; give a model that does")
     subword_type = loaded.subword_type(subword_type)
     dataset, sources, targets = pairs.dataset, pairs.sources, pairs.targets
     if translate:
@@ -126,8 +126,8 @@ def read_split(loaded, subset: str, translate: bool = False) -> Pairs:
         unknown = sum(row.count(dictionary.unk_word) for row in pieces)
         if unknown and (side == "source" or not translate):
             print(
-                f"fairseq-syntax align: {unknown} pieces of the {side} are unknown, and taken as ends of words; give "
-                "the text with --source for its own words",
+                f"fairseq-syntax align: {unknown} pieces of the {side} are unknown and taken as ends of words; to "
+                "keep the words of the text, give it with --source",
                 file=sys.stderr,
             )
     return Pairs(dataset, *sides, [f"{subset}, sentence {i}" for i in range(len(dataset))])
@@ -177,7 +177,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if args.subset and args.source:
         parser.error("give --subset or --source, not both")
     if bool(args.target) == bool(args.translate) if args.source else bool(args.target):
-        parser.error("--target goes with --source, which needs it, or --translate instead")
+        parser.error("--source needs --target or --translate, not both; --target needs --source")
     if not args.source and (args.bpe or args.tokenizer or args.lowercase):
         parser.error("--bpe, --tokenizer and --lowercase are for --source; a split is already segmented")
     verb.check_preparation(parser, args)

@@ -9,8 +9,9 @@ nearest ancestor that is not, or becomes a root if there is no such ancestor.
   R    baseline: the head of each word is the previous one, and the first is the root
 Without a model or --predicted, only the baselines are scored.
 
---grammar adds a table of the tags of heads and dependents (Table 4): the row VERB NOUN has the percentage of nouns
-among the dependents of verbs. --sharpness adds how certain a model is of heads (Hashimoto & Tsuruoka 2017, Sec. 6.2):
+--grammar adds a table of the tags of heads and dependents (Table 4): the row VERB NOUN gives the percentage of nouns
+among the dependents of verbs. --sharpness shows how certain a model is about heads (Hashimoto & Tsuruoka 2017, Sec.
+6.2):
   entropy     mean entropy of a word's heads, in nats; 0 is certainty
   % of log N  the same, as a percentage of its maximum in a sentence of N words
   max p       mean probability of the most probable head
@@ -57,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="also show the N most frequent pairs of tags of a head and its dependent (without a value: 20)",
     )
-    add("--sharpness", action="store_true", help="also show how certain a model is of the heads of words")
+    add("--sharpness", action="store_true", help="also show how certain a model is about the heads of words")
     verb.add_format(parser)
     add("--output", metavar="FILE", help="record of the scores, as JSON; - is stdout, instead of the tables")
     verb.add_shared(parser, "--overwrite")
@@ -78,7 +79,9 @@ def read_predicted(path: str, gold: list[Sentence], gold_path: str) -> list[list
     """Heads from a file of trees. Raises TreeFormatError unless they are over the words of the treebank."""
     trees = list(read_conllu(path))
     if len(trees) != len(gold):
-        raise TreeFormatError(f"{path}: {len(trees)} sentences, but {gold_path} has {len(gold)}; parse this very text")
+        raise TreeFormatError(
+            f"{path}: {len(trees)} sentences, but {gold_path} has {len(gold)}; parse exactly this text"
+        )
     heads = []
     for parse, sentence in zip(trees, gold, strict=True):
         candidates = (parse, parse.collapse_ranges())
@@ -182,7 +185,7 @@ def run(args: argparse.Namespace) -> None:
         tables += [sharpness_table(treebank, name, graphs, args.format)] if args.sharpness else []
         print("\n\n".join(tables))
     kept = int(treebank.kept.sum())
-    short = f"fewer than {args.min_words} words" if args.min_words > 1 else "no word but punctuation"
+    short = f"fewer than {args.min_words} words" if args.min_words > 1 else "only punctuation"
     print(
         f"{kept} sentences, {treebank.words} words, {treebank.scored} of them not punctuation; "
         f"{len(gold) - kept} sentences left out (no tree, or {short})",

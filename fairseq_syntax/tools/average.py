@@ -42,22 +42,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="checkpoints, oldest first, or a folder of checkpointN.pt",
     )
-    add("--first", type=positive, metavar="N", help="from checkpointN.pt of the folder on (default: all)")
-    add("--last", type=positive, metavar="N", help="up to checkpointN.pt of the folder (default: all)")
+    add("--first", type=positive, metavar="N", help="start at checkpointN.pt of the folder (default: the first)")
+    add("--last", type=positive, metavar="N", help="end at checkpointN.pt of the folder (default: the last)")
     add("--output", required=True, metavar="FILE", help="checkpoint to write")
     add_shared(parser, "--overwrite")
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if (args.first or args.last) and not (len(args.input) == 1 and Path(args.input[0]).is_dir()):
-        parser.error("--first and --last choose among the checkpoints of a folder; name one with --input")
+        parser.error("--first and --last select from a folder of checkpoints; give one with --input")
 
 
 def run(args: argparse.Namespace) -> None:
     checkpoints = average(args.input, args.output, args.first, args.last)
     first, last = checkpoints[0].path.name, checkpoints[-1].path.name
     what = f"mean of {len(checkpoints)} checkpoints, {first} to {last}"
-    print(f"{args.output}: {what if len(checkpoints) > 1 else f'{first} alone, nothing to average'}", file=sys.stderr)
+    print(f"{args.output}: {what if len(checkpoints) > 1 else f'only {first}, so nothing to average'}", file=sys.stderr)
 
 
 main = Verb(__doc__, add_arguments, run, check, outputs=("output",))

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if args.dedup != "none" and not args.restore:
-        parser.error("--dedup: of translations, so give --restore, too")
+        parser.error("--dedup is for translations; give --restore, too")
 
 
 def run(args: argparse.Namespace) -> None:

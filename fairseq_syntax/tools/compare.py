@@ -8,9 +8,9 @@ the number of seeds.
   95 % interval       bootstrap interval of the mean
   length              words of the translations / words of the references
   delta               difference of the means; its interval, p and detectable (the smallest true difference that is
-                      found in four cases of five) are about other sentences and other seeds
+                      found in four cases out of five) are about other sentences and other seeds
   p AR                approximate randomization over sentences, two-sided; for one seed, sacrebleu --paired-ar
-  p bootstrap         paired bootstrap, as in sacrebleu --paired-bs: one-tailed, about half of a two-sided p
+  p bootstrap         paired bootstrap, as in sacrebleu --paired-bs: one-tailed, about half the two-sided p
   p sign              with --sign-test (Collins et al. 2005), two-sided: over the sentences that make the baseline
                       better or worse when the system's translation replaces its own
   Holm                the preceding p, corrected for the number of systems
@@ -162,7 +162,9 @@ def add_scores(parser: argparse.ArgumentParser) -> None:
         help=f"any of {', '.join(METRICS)}; buckets use the first (default: all but chrF++)",
     )
     scores.add_argument(
-        "--comet", metavar="MODEL", help="also this COMET model, a file or a name; needs unbabel-comet and --source"
+        "--comet",
+        metavar="MODEL",
+        help="also score with this COMET model (file or name); needs unbabel-comet and --source",
     )
     scores.add_argument("--lowercase", action="store_true", help="ignore case in BLEU and chrF")
     add_scoring(scores)
@@ -176,7 +178,8 @@ def _add_systems(group) -> None:
         nargs="+",
         default=[],
         metavar=("NAME", "FILE"),
-        help="system and its translations, one file per seed; with --results, NAME alone is a system of the folder",
+        help="system and its translations, one file per seed; with --results, NAME alone selects a system of the "
+        "folder",
     )
     add("--results", metavar="DIR", help="folder of records and translations that examples/experiments wrote")
     add("--split", metavar="NAME", help="split of --results, such as test")
@@ -204,13 +207,13 @@ def add_buckets(group) -> None:
     add("--parse", metavar="FILE", help="trees of the source (CoNLL-U, plain or .gz)")
     add("--buckets", type=positive, default=10, metavar="WORDS", help="width of the length buckets (default: 10)")
     add("--longest", type=positive, metavar="WORDS", help="longer sources share a bucket (default: 5 × --buckets)")
-    add("--min-bucket", type=positive, default=50, metavar="N", help="merge buckets of fewer sentences (default: 50)")
+    add("--min-bucket", type=positive, default=50, metavar="N", help="merge buckets with fewer sentences (default: 50)")
 
 
 def _kind(text: str) -> str:
     if (text.startswith(_NAMED) and text not in _NAMED) or text in _KINDS:
         return text
-    raise argparse.ArgumentTypeError(f"{text!r}: choose among {', '.join(_KINDS)}")
+    raise argparse.ArgumentTypeError(f"{text!r}: choose from {', '.join(_KINDS)}")
 
 
 def add_chance(group) -> None:
@@ -224,7 +227,7 @@ def add_chance(group) -> None:
 
 def _seed(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a non-negative number")
     return int(text)
 
 

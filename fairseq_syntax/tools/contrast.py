@@ -2,8 +2,8 @@
 
 The model scores both translations of a source, as fairseq-generate --score-reference does; it is right if the correct
 one scores higher, and wrong on a tie. Accuracies have Wilson's 95 % intervals, and systems are compared with the first
-one by McNemar's exact test. Further tables are by distance, attractors and other columns of the details. If the model
-needs trees, the source is parsed; --parser conllu --parser-model FILE reads its trees from a file.
+one by McNemar's exact test. Further tables are broken down by distance, attractors and other columns of the details. If
+the model needs trees, the source is parsed; --parser conllu --parser-model FILE reads its trees from a file.
 
 A folder of pairs has src.LANGUAGE, tgt.correct.LANGUAGE and tgt.incorrect.LANGUAGE, one sentence per line, as in
 DistilLingEval, and optionally details.tsv: a header, then one row per pair.
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--output", metavar="FILE", help="record of this system, as JSON; - is stdout, instead of the tables")
     verb.add_preparation(parser)
     add("--source-prefix", default="", metavar="TOKENS", help="tokens to put before every source, such as <translate>")
-    add("--source-suffix", default="", metavar="TOKENS", help="tokens to put behind every source")
+    add("--source-suffix", default="", metavar="TOKENS", help="tokens to put after every source")
     verb.add_parsers(parser)
     verb.add_shared(parser, "--max-tokens")
     verb.add_format(parser)
@@ -75,7 +75,7 @@ def contrast(
         name: name of the system.
         score: `sum` or `mean` of token log-probabilities.
         preparation: preparation of both sides; None for text that is already segmented.
-        source_prefix, source_suffix: tokens to put before and behind every source.
+        source_prefix, source_suffix: tokens to put before and after every source.
         max_tokens: largest batch, in tokens.
 
     Raises ValueError: the model does not translate, or a sentence is too long or cannot be parsed.
@@ -84,7 +84,9 @@ def contrast(
 
     cfg = loaded.task.cfg
     if loaded.task.target_dictionary is None:
-        raise ValueError(f"{loaded.path}: {loaded.architecture} scores no translations; give a model that translates")
+        raise ValueError(
+            f"{loaded.path}: {loaded.architecture} does not score translations; give a model that translates"
+        )
     preparation = loaded.preparation(preparation or Preparation())
     prepare = [preparation.of_side(side, language) for side, language in enumerate((cfg.source_lang, cfg.target_lang))]
     forced = loaded.forced_scores(
@@ -100,7 +102,7 @@ def contrast(
         [f"{forced.unknown.sum() / forced.tokens.sum():.1%} of the tokens are unknown"] if forced.unknown.any() else []
     )
     if record.ties:
-        notes.append(f"{record.ties} pairs have members of the same score, and count as wrong")
+        notes.append(f"{record.ties} pairs are tied, and count as wrong")
     if notes:
         print(f"fairseq-syntax contrast: {loaded.name}: {'; '.join(notes)}", file=sys.stderr)
     return record
@@ -115,7 +117,7 @@ def run(args: argparse.Namespace) -> None:
     records = [read_record(path) for path in args.beside]
     check_records(records)
     if records and records[0].digest != pairs.digest:
-        raise ValueError(f"{args.beside[0]}: a record of other pairs than {pairs.source_path}; give those")
+        raise ValueError(f"{args.beside[0]}: scores other pairs than {pairs.source_path}; give the same pairs")
     if args.path:
         from .models import load
 

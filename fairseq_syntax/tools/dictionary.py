@@ -1,6 +1,6 @@
 """fairseq-syntax dictionary: build an open source dictionary, which keeps the spelling of every word.
 
-The parser inside LGP-NMT (Hashimoto & Tsuruoka 2017) reads character n-grams, also of rare and unseen words, so
+The parser inside LGP-NMT (Hashimoto & Tsuruoka 2017) reads character n-grams, even of rare and unseen words, so
 binarization must not turn them into <unk>. The dictionary has the words of the training text with their counts, the
 most frequent first, followed by the words that occur in the other texts only, with count 0. The model decides which
 words are frequent enough for their own embeddings.
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="FILE",
-        help="texts to translate, such as test sets; they change no counts",
+        help="texts to translate, such as test sets; they do not change counts",
     )
     add("--output", required=True, metavar="FILE", help="dictionary; - is stdout")
     add_shared(parser, "--overwrite")

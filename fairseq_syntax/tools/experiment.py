@@ -2,8 +2,8 @@
 
 The first call, which names the text, writes FOLDER/experiment.toml: settings for a corpus of this size, the systems and
 their baselines. Then it cleans the training pairs, makes the data, says how long it will take, and trains, translates
-and scores every system with several seeds. It ends with FOLDER/report.html and report.txt. Later calls need FOLDER
-alone; one that was stopped resumes, and no finished run is repeated. Several processes may work at one folder.
+and scores every system with several seeds. It ends with FOLDER/report.html and report.txt. Later calls need only
+FOLDER; they resume what was stopped and repeat no finished run. Several processes may work on one folder.
 
 examples:
   fairseq-syntax experiment study --source en --target sw --train raw/train --valid raw/dev --test raw/test \\
@@ -28,37 +28,48 @@ _TEXT = ("source", "target", "train", "valid", "test")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("folder", type=Path, metavar="FOLDER", help="folder of the experiment, or a file like its experiment.toml")
-    add("--only", nargs="+", default=[], metavar="NAME", help="these systems, or runs such as pascal-2 (default: all)")
+    add(
+        "--only",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="only these systems, or runs such as pascal-2 (default: all)",
+    )
     add(
         "--jobs",
         type=positive,
         default=os.cpu_count(),
         metavar="N",
-        help="trainings at a time, one thread each (default: the cores, %(default)s)",
+        help="trainings to run at once, one thread each (default: one per core, %(default)s)",
     )
     add("--gpu", action="store_true", help="use a GPU (default: CPUs)")
-    add("--list", action="store_true", help="print the runs that have no record yet, and do nothing")
-    add("--report", action="store_true", help="write the reports of what has a record, and train nothing")
-    add("--dry-run", action="store_true", help="print the commands of what is left, and do nothing")
-    add("--output", metavar="DIR", help="data, checkpoints, reports (default: FOLDER; of a file, outputs/NAME)")
+    add("--list", action="store_true", help="only print the runs that have no record yet")
+    add("--report", action="store_true", help="only write the reports on runs that have a record")
+    add("--dry-run", action="store_true", help="only print the commands that are left to run")
+    add("--output", metavar="DIR", help="data, checkpoints, reports (default: FOLDER, or outputs/NAME for a file)")
     add("--results", metavar="DIR", help="records and translations (default: results in the output folder)")
-    add("--every", type=float, default=60, metavar="SECONDS", help="between two lines of progress (default: 60)")
+    add("--every", type=float, default=60, metavar="SECONDS", help="time between progress lines (default: 60)")
     group = parser.add_argument_group("first call")
     add = group.add_argument
     add("--source", metavar="LANGUAGE", help="code of the source language, which is the suffix of its files")
-    add("--target", metavar="LANGUAGE", help="likewise of the target")
+    add("--target", metavar="LANGUAGE", help="likewise for the target language")
     add("--train", metavar="PREFIX", help="raw text: PREFIX.SOURCE and PREFIX.TARGET, plain or .gz")
-    add("--valid", metavar="PREFIX", help="that checkpoints are chosen on")
+    add("--valid", metavar="PREFIX", help="validation set, on which checkpoints are chosen")
     add("--test", nargs="+", metavar="PREFIX", help="one or more test sets")
     add(
         "--systems",
         nargs="+",
         default=["pascal"],
         metavar="NAME",
-        help="compared with their baselines (default: pascal)",
+        help="systems to compare with their baselines (default: pascal)",
     )
     add("--controls", action="store_true", help="train systems with linear and with random trees, too")
-    add("--budget", type=_hours, metavar="TIME", help="such as 8h or 90m: fewer seeds, then fewer updates")
+    add(
+        "--budget",
+        type=_hours,
+        metavar="TIME",
+        help="time limit, such as 8h or 90m, met by fewer seeds, then fewer updates",
+    )
     add_parsers(group, of_model=False)
 
 
@@ -78,7 +89,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if given and args.source == args.target:
         parser.error(f"--source and --target are both {args.source}: give two languages")
     if args.budget and not given:
-        parser.error("--budget chooses seeds and updates of a new experiment; of this one, they are in experiment.toml")
+        parser.error("--budget is for a new experiment; the seeds and updates of this one are in experiment.toml")
     if given and args.folder.suffix == ".toml":
         parser.error(f"{args.folder}: name a folder for the new experiment")
 

@@ -1,9 +1,9 @@
 """fairseq-syntax export: write a model that translates without this package.
 
-What has the parameters of fairseq's Transformer is exported: transformer (of a multi-task corpus, too) and
+Models with the parameters of fairseq's Transformer can be exported: transformer (also of a multi-task corpus) and
 planted_transformer; for CTranslate2 also tag_transformer, whose tokens need their tags. For fairseq, the folder holds
 model.pt and dictionaries, which fairseq-generate and -interactive take as they are. For CTranslate2, it is a model of
-that library, which needs neither fairseq nor torch. The text recipe of the data goes with either, and fairseq-syntax
+that library, which needs neither fairseq nor torch. Either includes the text recipe of the data, and fairseq-syntax
 translate takes the folder. Some sentences of the validation set are translated before and after, and compared.
 
 examples:
@@ -33,7 +33,7 @@ _REASONS = {
     "lisa_transformer": "one of its heads is a biaffine parser",
     "dasa_transformer": "its heads change scores by tree distance",
     "sdatt_transformer": "its decoder attends by tree distance",
-    "tag_transformer": "its encoder embeds tags, too; CTranslate2 can",
+    "tag_transformer": "its encoder embeds tags, too; use --to ctranslate2",
 }
 FEATURE = "\uffe8"
 """What CTranslate2 has between a token and its tags."""
@@ -43,12 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verb.add_checkpoint_arguments(parser)
     add = parser.add_argument
     verb.add_system(parser)
-    add("--to", required=True, choices=["fairseq", "ctranslate2"], help="what is to translate")
+    add("--to", required=True, choices=["fairseq", "ctranslate2"], help="program that will translate")
     add("--output", required=True, metavar="FOLDER", help="folder to write")
     add(
         "--quantization",
         choices=["int8", "int16", "float16", "bfloat16"],
-        help="of parameters, by CTranslate2 (default: single precision)",
+        help="number format of CTranslate2's parameters (default: single precision)",
     )
     verb.add_shared(parser, "--overwrite")
 
@@ -80,7 +80,7 @@ def stock_options(loaded, more: Sequence[str] = ()) -> argparse.Namespace:
         raise ValueError(f"{loaded.path}: {name} cannot be exported, because {why}")
     options = load_state(loaded.path)["cfg"].model
     if not isinstance(options, argparse.Namespace):
-        raise ValueError(f"{loaded.path}: of fairseq-hydra-train; train it with fairseq-train to export it")
+        raise ValueError(f"{loaded.path}: was trained by fairseq-hydra-train; train with fairseq-train to export")
     own = {each.name for each in fields(SyntaxTranslationConfig)} - {each.name for each in fields(TranslationConfig)}
     values = {key: value for key, value in vars(options).items() if key not in own and not key.startswith("planted_")}
     values |= {"arch": loaded.architecture.replace("planted_transformer", "transformer"), "user_dir": None}

@@ -176,7 +176,7 @@ def check_latent(loaded: Loaded) -> None:
     if not has_heads:
         raise NothingToShow(
             f"{loaded.path}: the architecture {loaded.architecture} has no latent trees; "
-            f"those that have are {architectures('latent_heads')}"
+            f"give one of {architectures('latent_heads')}"
         )
 
 
@@ -255,8 +255,7 @@ class TreeInducer:
             return self.decode([arc for arc, _ in of_words], [root for _, root in of_words])
         except ValueError as error:
             raise ValueError(
-                f"{self.loaded.path}: no tree is possible under the scores for {sources[0].place} and its batch "
-                f"({error})"
+                f"{self.loaded.path}: the scores allow no tree for {sources[0].place} and its batch ({error})"
             ) from None
 
     def note(self, preparation: Preparation) -> str:
@@ -269,8 +268,8 @@ class TreeInducer:
         if preparation.recipe is not None:
             missing = []
         return (
-            f"{self.unknown} of {self.tokens} tokens ({share:.1f} %) are unknown to the model; the text must be cut "
-            f"and cased as in training" + (f" ({', '.join(missing)})" if missing else "")
+            f"{self.unknown} of {self.tokens} tokens ({share:.1f} %) are unknown to the model; the text must be "
+            "segmented and cased as in training" + (f" ({', '.join(missing)})" if missing else "")
         )
 
 

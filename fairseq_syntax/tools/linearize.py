@@ -71,7 +71,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if args.source_lang == args.target_lang:
         parser.error(f"--source-lang and --target-lang are both {args.source_lang!r}")
     if args.translate_only and args.parses:
-        parser.error("--parses does not go with --translate-only")
+        parser.error("--parses cannot be combined with --translate-only")
     if Path(args.input).resolve() == Path(args.output).resolve():
         parser.error(f"--input and --output are both {args.input!r}")
 
@@ -122,8 +122,8 @@ def _pairs(streams: dict[str, Iterator]) -> Iterator[tuple[str, str, str]]:
             shorter = list(streams)[row.index(None)]
             longer = next(name for name, item in zip(streams, row, strict=True) if item is not None)
             raise TreeFormatError(
-                f"{shorter}: ends after {number - 1} sentences but {longer} goes on; all files "
-                "must have one line for each sentence; make them of the same text"
+                f"{shorter}: ends after {number - 1} sentences but {longer} goes on; make all files from the same "
+                "text, one line per sentence"
             )
         (source, parse), target, *parses = row
         source, target, parse = (" ".join(text.split()) for text in (source, target, *parses, parse)[:3])

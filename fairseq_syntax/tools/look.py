@@ -1,6 +1,6 @@
 """fairseq-syntax look: draw the trees, heads, graphs, attention, gates or constituents of a model.
 
-It draws every kind of picture that the model supports, or those of --kind:
+It draws every kind of picture that the model supports, or only those of --kind:
   tree         latent tree; the tree of CoNLL-U input is drawn below the words
   graph        latent graph: the arcs above a probability
   heads        source side: parent-scaled heads of PASCAL and the parsing head of LISA, with the parent of every token
@@ -132,8 +132,8 @@ def write_trees(inducer, sentences, output: str) -> None:
             total += len(chunk)
     if cyclic:
         print(
-            f"fairseq-syntax look: {cyclic} of {total} sentences have cycles, so that programs which demand trees "
-            "will refuse them; --decoder mst has none",
+            f"fairseq-syntax look: {cyclic} of {total} sentences have cycles, so programs that need trees will refuse "
+            "them; --decoder mst avoids cycles",
             file=sys.stderr,
         )
 
@@ -148,7 +148,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--input", metavar="FILE", help="text, or CoNLL-U if it ends in .conllu, plain or .gz; - is text from stdin")
     add("--subset", help="split of DATA, instead of --input")
     add("--constituents", metavar="FILE", help="output of --rnng-tree-output, plain or .gz; - is stdin")
-    add("--sentence", type=int, nargs="+", metavar="N", help="sentences to draw, from 0, or as in TS-N (default: 0)")
+    add(
+        "--sentence",
+        type=int,
+        nargs="+",
+        metavar="N",
+        help="numbers of the sentences to draw, from 0, or as in TS-N (default: 0)",
+    )
     add("--kind", nargs="+", choices=KINDS, help="what to draw (default: all that the model supports)")
     add("--draw", metavar="PATH", help="one picture (.svg, .png or .pdf), or a folder for N-KIND.svg (default: look)")
     add("--title", metavar="TEXT", help="title of the page, or above the picture")
@@ -192,7 +198,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if args.words and not args.side:
         parser.error("--words: give the side of these words with --side")
     if args.seed < 0:
-        parser.error(f"--seed {args.seed}: give a number from 0")
+        parser.error(f"--seed {args.seed}: must not be negative")
     if _is_picture(args.draw) and max(len(args.sentence or ()), len(args.kind or ())) > 1:
         parser.error(f"--draw {args.draw}: holds one picture; give a folder for several")
     if args.draw and Path(args.draw).suffix and not _is_picture(args.draw):

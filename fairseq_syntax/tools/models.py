@@ -75,7 +75,7 @@ class Loaded:
             return given
         if given.tokenizer or given.lowercase or given.bpe:
             raise ValueError(
-                f"{self.task.cfg.data}: {FILE} says how text is cut; leave out --tokenizer, --lowercase and --bpe"
+                f"{self.task.cfg.data}: {FILE} says how text is segmented; leave out --tokenizer, --lowercase and --bpe"
             )
         return Preparation(recipe=recipe)
 
@@ -133,8 +133,8 @@ class Loaded:
             for side, length, longest in zip(("source", "target"), pair, most, strict=True):
                 if length > longest:
                     raise ValueError(
-                        f"{place}: the {side} has {length - 1} tokens and the end of the sentence, but the model reads "
-                        f"{longest}; leave it out"
+                        f"{place}: the {side} has {length - 1} tokens plus the end of the sentence, but the model "
+                        f"reads at most {longest}; leave it out"
                     )
 
     def as_dataset(self, of_source: Sequence[Tensor], of_target: Sequence[Tensor] | None = None) -> LanguagePairDataset:

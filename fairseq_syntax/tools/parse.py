@@ -200,9 +200,9 @@ def _parsed(
         for number, sentence in enumerate(group):
             if len(sentence) > longest:
                 bar.write(
-                    f"{PROGRAM}: {name}:{line + number}: {len(sentence)} words, but the parser reads {longest}; "
-                    "written without a parse, which needs fairseq-syntax preprocess --allow-unparsed; or cut the "
-                    "sentence",
+                    f"{PROGRAM}: {name}:{line + number}: {len(sentence)} words, but the parser reads at most "
+                    f"{longest}; written without a parse, which needs fairseq-syntax preprocess --allow-unparsed; or "
+                    "split the sentence",
                     file=sys.stderr,
                 )
                 trees[number] = without_parse(sentence)

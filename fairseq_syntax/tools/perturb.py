@@ -1,9 +1,9 @@
 """fairseq-syntax perturb: damage the trees of a CoNLL-U file on purpose, to see how much a model depends on them.
 
-Shares are exact over the whole file, to one word or sentence, as far as they can be reached: a one-word sentence has no
-other head. Trees keep exactly one root; words, UPOS, comments and multi-word ranges are kept, and sentences without a
-parse stay that way. The same input, options and seed give the same bytes. UAS and LAS against the input, punctuation
-included, are printed on stderr.
+Shares are exact over the whole file, to within one word or sentence, as far as possible: the head in a one-word
+sentence cannot change. Trees keep exactly one root; words, UPOS, comments and multi-word ranges are kept, and sentences
+without a parse stay that way. The same input, options and seed give the same bytes. UAS and LAS against the input,
+punctuation included, are printed on stderr.
 
   --reattach   other heads for a share of the words: all sets of words that can change are equally likely, and then, all
                trees in which the words of the set, and no others, have other heads; labels stay with their words
@@ -56,7 +56,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if all(way is None for way in (args.reattach, args.relabel, args.trees, args.trees_of)):
         parser.error("give --reattach, --relabel, --trees or --trees-of")
     if args.share is not None and not (args.trees or args.trees_of):
-        parser.error("--share goes with --trees or --trees-of; the share of words is that of --reattach")
+        parser.error("--share is for --trees and --trees-of; give the share of words with --reattach")
 
 
 def perturb(
@@ -100,9 +100,7 @@ def _chosen(
         if len(block) < _BLOCK:
             break
     if replacements is not None and next(replacements, None) is not None:
-        raise TreeFormatError(
-            f"{trees_of}: goes on after the sentences of {input_name(path)}; give trees of the same text"
-        )
+        raise TreeFormatError(f"{trees_of}: has more sentences than {input_name(path)}; give trees of the same text")
 
 
 def _read(path: str) -> Iterator[Sentence]:
@@ -143,14 +141,14 @@ def run(args: argparse.Namespace) -> None:
             out.write(format_sentence(after))
             bar.update()
         if not comparison.sentences:
-            raise TreeFormatError(f"{input_name(args.input)}: no sentence in it; give a CoNLL-U file")
+            raise TreeFormatError(f"{input_name(args.input)}: has no sentences; give a CoNLL-U file")
     print(f"fairseq-syntax perturb: {comparison}", file=sys.stderr)
     for name in ("reattach", "relabel"):
         quota = getattr(perturbation, name)
         if quota.taken + 1 < quota.share * quota.seen:  # one word alone cannot exchange its label
             print(
                 f"fairseq-syntax perturb: --{name} {quota.share:g}: only {quota.taken / quota.seen:.4f} of the words "
-                "could be changed; no trees have more changes",
+                "could be changed; more is impossible",
                 file=sys.stderr,
             )
 

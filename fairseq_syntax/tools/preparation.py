@@ -46,7 +46,9 @@ class Preparation:
             # subword-nmt prints the error to stderr and exits
             why = "" if isinstance(error, SystemExit) else f" ({error})"
             path = model if self.bpe == "sentencepiece" else codes
-            raise ValueError(f"{path}: not what --bpe {self.bpe} reads{why}; give the file of the training") from None
+            raise ValueError(
+                f"{path}: not a file that --bpe {self.bpe} reads{why}; give the one used in training"
+            ) from None
 
     def of_side(self, side: int, language: str) -> Callable[[str], str]:
         """A function from text to pieces for the source (0) or the target (1). Raises as `build_bpe` does."""

@@ -4,13 +4,13 @@ It takes all options of fairseq-preprocess. For a prefix P and source language s
 trees from P.s.conllu or P.s.conllu.gz; the two must agree word for word.
 
 With --raw DIR, the text is raw: it is normalised, tokenised, cut into subwords and parsed in DIR first. text.json in
---destdir keeps how, so that fairseq-interactive, from_pretrained and the verbs take raw text, too. To resume an
+--destdir records how, so that fairseq-interactive, from_pretrained and the verbs take raw text, too. To resume an
 interrupted run, repeat the command.
 
 --check verifies an existing directory: checksums and shapes of all files, dictionaries, that heads form trees, that
 parents and distances agree with the heads, and that every sentence has a tree of its length. Training runs the fast
-part of these checks. Each split is a line on stdout, and each fault a line on stderr; the exit status is 1 if there are
-faults.
+part of these checks. It prints a line per split on stdout and a line per fault on stderr; the exit status is 1 if there
+are faults.
 
 examples:
   fairseq-syntax preprocess --source-lang en --target-lang de --trainpref bpe/train --validpref bpe/valid \\
@@ -60,8 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="TOKEN",
-        help="tokens at the beginning of source sentences that are not words, such as <BT> or <2de>; trees are without "
-        "them, and they become dependents of the root",
+        help="tokens at the beginning of source sentences that are not words, such as <BT> or <2de>; they are not in "
+        "the trees, and become dependents of the root",
     )
     add("--only-syntax", action="store_true", help="add trees to a --destdir that is binarized already")
     add("--no-distances", action="store_true", help="compute tree distances on loading instead of storing them")
@@ -101,15 +101,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_raw_text(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("Raw text")
     add = group.add_argument
-    add("--raw", metavar="DIR", help="the text is raw; tokens, pieces and trees are made in this folder")
+    add("--raw", metavar="DIR", help="the text is raw; make tokens, pieces and trees in this folder")
     add(
         "--source-tokenizer",
         metavar="NAME",
-        help="moses, spacy, spacy:PIPELINE, stanza, mecab, or none for text in tokens (default: the parser's, if it "
-        "is spaCy or Stanza's with its own models, so that words are those that it knows; otherwise moses)",
+        help="moses, spacy, spacy:PIPELINE, stanza, mecab, or none for tokenised text (default: the parser's, if it "
+        "is spaCy, or Stanza with its own models, so that it knows the words; otherwise moses)",
     )
     add("--target-tokenizer", default="moses", metavar="NAME", help="likewise (default: moses)")
-    add("--lowercase", nargs="+", choices=["source", "target"], default=[], help="sides to be lower-cased")
+    add("--lowercase", nargs="+", choices=["source", "target"], default=[], help="sides to lowercase")
     add(
         "--subword-size",
         type=positive,
@@ -245,7 +245,7 @@ def _wrong_usage(args: argparse.Namespace) -> str | None:
         "--joined-dictionary: give --srcdict or --tgtdict, not both": not (
             args.joined_dictionary and args.srcdict and args.tgtdict
         ),
-        "--raw: parallel text with its trees is made; leave out --only-syntax and --only-source": not args.raw
+        "--raw makes parallel text with its trees; leave out --only-syntax and --only-source": not args.raw
         or not (args.only_syntax or args.only_source),
         "without --trainpref, give the dictionaries of the training data: --srcdict and --tgtdict": enough,
     }

@@ -25,11 +25,11 @@ _LINES = 1000  # at once
 # kind -> pattern, the share of lines above which it is told of, and what is said
 _NOT_RAW = {
     "escapes": (re.compile("&(apos|quot|amp|lt|gt|#[0-9]+);"), 0.01, "have {}; write them as the character"),
-    "pieces": (re.compile("@@ |(^| )\u2581"), 0.01, "are cut into subwords; give the text as it was before"),
+    "pieces": (re.compile("@@ |(^| )\u2581"), 0.01, "are already cut into subwords; give the text as it was before"),
     "tokens": (
         re.compile(r" [.?!]$"),
         0.5,
-        "end in a token of their own ({}); of tokens, give the tokenizer none",
+        "end in a separate token ({}); for tokenised text, give the tokenizer none",
     ),
     "tags": (re.compile("^<[^ <>]+>(?= )"), 0.01, "begin with {}; if it is not a word, give --control-tokens"),
 }
@@ -105,7 +105,9 @@ class RawText:
                 self._warn(path, side, text)
             same = sum(bool(one.strip()) and one == other for one, other in zip(*texts, strict=True))
             if 20 * same > len(texts[0]):
-                _say(f"{paths[1]}: {same} of {len(texts[0])} lines are those of {paths[0]}; are they translations?")
+                _say(
+                    f"{paths[1]}: {same} of {len(texts[0])} lines are the same as in {paths[0]}; are they translations?"
+                )
 
     def _warn(self, path: str, side: Side, text: list[str]) -> None:
         """Warn of what shows that text is not raw, or has tokens that are not words of it."""
@@ -155,7 +157,7 @@ class RawText:
         if side.subwords == SubwordType.none:
             return replace(side, folder=folder)
         if "train" not in self.splits:
-            raise ValueError(f"--subword-type {side.subwords}: subwords are learned of --trainpref; give it")
+            raise ValueError(f"--subword-type {side.subwords}: subwords are learned from --trainpref; give it")
         languages = [self.source.language, self.target.language] if self.joined else [side.language]
         name = ".".join(["codes", *([] if self.joined else languages)])
         path = folder / name

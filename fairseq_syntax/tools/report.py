@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "results",
         nargs="?",
         metavar="RESULTS",
-        help="folder of records and translations from examples/experiments (default: none, but --system with files)",
+        help="folder of records and translations from examples/experiments (without it, give --system with files)",
     )
     add("--output", required=True, metavar="FILE", help="page to write (.html)")
     add_shared(parser, "--overwrite")
@@ -132,7 +132,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         if len(rest) not in (1, 3):
             parser.error(f"--look {name}: give a picture, or CHECKPOINT DATA SUBSET")
         if len(rest) == 1 and Path(rest[0]).suffix.lower() not in (".svg", ".png"):
-            parser.error(f"--look {name} {rest[0]}: is no .svg or .png; of a model, give CHECKPOINT DATA SUBSET")
+            parser.error(f"--look {name} {rest[0]}: is not .svg or .png; for a model, give CHECKPOINT DATA SUBSET")
     if bool(args.results) != bool(args.split):
         parser.error("RESULTS and --split go together")
     if not args.results and not (args.system and all(files for _, *files in args.system)):

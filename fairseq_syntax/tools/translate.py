@@ -1,10 +1,10 @@
 """fairseq-syntax translate: translate raw text, one sentence per line.
 
-A translation is written for every line, in the order of the input, and an empty line for an empty one. Where the data
-were made of raw text (fairseq-syntax preprocess --raw), the input is raw text and the output detokenised; otherwise
-both are as the model reads and writes them, in words or pieces. Several checkpoints, joined with colons, translate
-together. Of an experiment (fairseq-syntax experiment), the run that is best on the validation set translates. A folder
-of fairseq-syntax export --to ctranslate2 translates by that library, without torch.
+It writes one translation per line, in the order of the input; an empty line stays empty. If the data were made from raw
+text (fairseq-syntax preprocess --raw), the input is raw text and the output detokenised; otherwise both are as the
+model reads and writes them, in words or pieces. Several checkpoints, joined with colons, translate together. For an
+experiment (fairseq-syntax experiment), the run that is best on the validation set translates. A folder from
+fairseq-syntax export --to ctranslate2 runs on that library, without torch.
 
 examples:
   fairseq-syntax translate study < news.en > news.sw
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--input", default=STDIO, metavar="FILE", help="text, plain or .gz; - is stdin (default)")
     add("--output", default=STDIO, metavar="FILE", help="translations; - is stdout (default)")
     verb.add_system(parser)
-    add("--ensemble", action="store_true", help="of an experiment: all seeds of the system together")
+    add("--ensemble", action="store_true", help="for an experiment: all seeds of the system together")
     verb.add_search(parser)
     verb.add_parsers(parser)
     verb.add_shared(parser, "--overwrite")
@@ -46,7 +46,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
             parser.error(f"{args.data} is an exported model: leave out --system, --ensemble and --parser")
         return
     if args.ensemble and not verb.is_experiment(args):
-        parser.error("--ensemble is of an experiment; give its folder")
+        parser.error("--ensemble needs an experiment; give its folder")
     verb.check_model_arguments(parser, args)
 
 
@@ -69,8 +69,8 @@ def translate(hub, lines: Iterable[str], name: str = "the text", together: int =
         for number, each in enumerate(tokens, before + 1):
             if each is not None and len(each) > hub.max_positions[0]:
                 raise ValueError(
-                    f"{name}:{number}: {len(each) - 1} tokens, but the model reads {hub.max_positions[0] - 1}; cut the "
-                    "line"
+                    f"{name}:{number}: {len(each) - 1} tokens, but the model reads at most "
+                    f"{hub.max_positions[0] - 1}; split the line"
                 )
         before += len(some)
         found = iter(hub.generate([each for each in tokens if each is not None], **search) if filled else [])

@@ -252,7 +252,7 @@ def check_checkpoint_arguments(
 
 def add_system(parser: argparse.ArgumentParser) -> None:
     """Add --system, for `check_model_arguments`."""
-    what = "of an experiment: this system (default: the best on the validation set)"
+    what = "system of an experiment (default: the best on the validation set)"
     parser.add_argument("--system", metavar="NAME", help=what)
 
 
@@ -267,7 +267,7 @@ def check_model_arguments(parser: argparse.ArgumentParser, args: argparse.Namesp
     if args.experiment and args.path:
         parser.error(f"{args.data} is an experiment: give --system instead of --path, or its data directory")
     if args.system and not args.experiment:
-        parser.error("--system is of an experiment; give its folder")
+        parser.error("--system needs an experiment; give its folder")
     if not args.experiment:
         check_checkpoint_arguments(parser, args)
 

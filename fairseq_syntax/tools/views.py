@@ -141,7 +141,7 @@ def _gate(loaded: Loaded, batch: dict):
     if norms is None:
         raise NothingToShow(
             f"{loaded.path}: the architecture {loaded.architecture} has no gate on syntax; "
-            f"those that have are {architectures('gated_architectures')}"
+            f"give one of {architectures('gated_architectures')}"
         )
     dictionary = loaded.task.target_dictionary
     real = batch["target"][0] != dictionary.pad()
@@ -243,7 +243,7 @@ def _annotations(loaded: Loaded, batch: dict):
     if selection is None:
         raise NothingToShow(
             f"{loaded.path}: the architecture {loaded.architecture} has no syntactic annotations; give fa_nmt, sa_nmt "
-            "or one of their kin"
+            "or one of their variants"
         )
     source = loaded.model.encoder.source(batch["net_input"]["src_tokens"])
     states, _ = loaded.model.encoder.annotate(source)
@@ -302,7 +302,7 @@ def _positions(loaded: Loaded, batch: dict):
         if "position" not in extra:
             raise NothingToShow(
                 f"{loaded.path}: the architecture {loaded.architecture} predicts no positions; give sdatt, local_att "
-                "or one of their kin"
+                "or one of their variants"
             )
         weights, positions = extra.get("syntax_attn", extra["attn"]), extra["position"]
     arrays = (tensor.float().cpu().numpy() for tensor in (weights, positions))

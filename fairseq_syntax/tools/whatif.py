@@ -192,11 +192,9 @@ class GivenTrees:
         """Messages about edits of heads or labels that have no effect, and about unknown tags of trees."""
         messages = []
         if heads and not labels and self.tags_only:
-            messages.append(
-                "the model reads labels and tags of words alone, so heads change nothing; give --label, too"
-            )
+            messages.append("the model reads only labels and tags, so changed heads have no effect; give --label, too")
         if labels and "deprels" not in self._dictionaries:
-            messages.append("the model reads no labels, so --label changes nothing")
+            messages.append("the model reads no labels, so --label has no effect")
         unknown = {
             tag
             for name, dictionary in self._dictionaries.items()
@@ -216,7 +214,7 @@ class GivenTrees:
         self.loaded.choose_parser(parser, options)
         tree = align_tree(self.loaded.task.load_parser().parse([sentence.forms])[0], sentence.forms, place)
         if not tree.is_parsed:
-            raise TreeFormatError(f"{place}: {quoted(' '.join(sentence.forms))} has no parse; give one to be changed")
+            raise TreeFormatError(f"{place}: {quoted(' '.join(sentence.forms))} has no parse; give one to change")
         return tree
 
     def stored_tree(self, subset: str, number: int, words: Sequence[str]) -> Sentence | None:
@@ -417,12 +415,14 @@ def _read_trees(folder: str, words: list[list[str]], places: list[str]) -> list[
         files = sorted(Path(folder).glob(f"{name}.*.conllu*"))
         if len(files) != 1:
             raise TreeFormatError(
-                f"{folder}: {len(files)} files {name}.*.conllu; both trees of each pair have to be there, as "
+                f"{folder}: {len(files)} files {name}.*.conllu; each pair needs both trees, as "
                 "examples/agreement/pairs.py writes them for attachment"
             )
         trees = list(read_conllu(files[0]))
         if len(trees) != len(words):
-            raise TreeFormatError(f"{files[0]}: {len(trees)} trees, but there are {len(words)} pairs; give one each")
+            raise TreeFormatError(
+                f"{files[0]}: {len(trees)} trees, but there are {len(words)} pairs; give one per pair"
+            )
         for number, (tree, forms, place) in enumerate(zip(trees, words, places, strict=True)):
             trees[number] = align_tree(tree, forms, f"{place} ({files[0]}:{tree.line})")
             if not tree.is_parsed:
@@ -448,7 +448,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="attach word D to word H, or make it the root (0); may be repeated",
     )
     add("--label", type=_label, action="append", default=[], metavar="D=LABEL", help="label of word D; may be repeated")
-    add("--trees", metavar="FILE", help="CoNLL-U, all of whose trees over the same words are compared, too")
+    add("--trees", metavar="FILE", help="CoNLL-U; its trees over the same words are compared, too")
     add("--no-parse", action="store_true", help="also translate without a parse")
     add("--draw", type=verb.picture, metavar="PICTURE", help="picture of trees and translations (.svg, .png or .pdf)")
     add("--title", metavar="TEXT", help="title of the page, or above the picture")
@@ -483,7 +483,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if sum(option is not None for option in (args.text, args.input, args.subset, args.pairs)) != 1:
         parser.error("give one of --text, --input, --subset and --pairs")
     if args.pairs and (args.head or args.label or args.trees or args.draw or args.no_parse):
-        parser.error("--pairs names both trees of every sentence; leave --head, --label, --trees and --draw out")
+        parser.error("--pairs names both trees of every sentence; leave out --head, --label, --trees and --draw")
     if args.output and not args.pairs:
         parser.error("--output: needs --pairs; give the folder")
     for name in ("head", "label"):

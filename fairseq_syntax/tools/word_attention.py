@@ -58,7 +58,7 @@ def token_attention(loaded: Loaded, sample: dict, layer: int | None, head: int |
     layers = [x.encoder_attn for x in getattr(loaded.model.decoder, "layers", ()) if hasattr(x, "encoder_attn")]
     if not layers:
         if layer is not None or head is not None:
-            raise ValueError(f"--layer and --head: {loaded.architecture} has one attention only; leave them out")
+            raise ValueError(f"--layer and --head: {loaded.architecture} has only one attention; leave them out")
         return source_attention(loaded, sample)["attn"]
     heads = layers[0].num_heads
     for name, index, count in (("layer", layer, len(layers)), ("head", head, heads)):

@@ -91,7 +91,7 @@ class Mean:
         self.count += 1
 
     def _check(self, tensors: dict[str, Tensor], path: Path, architecture: str | None) -> None:
-        where = f"{path}: of another model than {self._first}"
+        where = f"{path}: not of the same model as {self._first}"
         if architecture != self._architecture:
             raise ValueError(f"{where}: {architecture}, not {self._architecture}; average checkpoints of one training")
         odd = sorted(tensors.keys() ^ self._like.keys())

@@ -44,7 +44,9 @@ class BlackOutConfig(CrossEntropyCriterionConfig):
 def output_layer(decoder: nn.Module) -> OutputLayer:
     """The linear output layer of a decoder. Raises ValueError: it has none."""
     if getattr(decoder, "adaptive_softmax", None) is not None:
-        raise ValueError("--criterion blackout: not with an adaptive softmax; leave --adaptive-softmax-cutoff out")
+        raise ValueError(
+            "--criterion blackout: does not support an adaptive softmax; leave out --adaptive-softmax-cutoff"
+        )
     # of Transformers and our recurrent models; of the LSTM
     for name in ("output_projection", "fc_out"):
         layer = getattr(decoder, name, None)
@@ -85,7 +87,9 @@ def _check_layer(decoder: nn.Module, layer: OutputLayer, features: Tensor, size:
     """Raise ValueError unless the decoder's scores are a linear map of its features."""
     name = type(decoder).__name__
     if len(layer.weight) != size:
-        raise ValueError(f"--criterion blackout: {name} scores {len(layer.weight)} words, its dictionary has {size}")
+        raise ValueError(
+            f"--criterion blackout: {name} scores {len(layer.weight)} words, but its dictionary has {size}"
+        )
     with torch.no_grad():
         row = features.detach()[:1, :1].to(layer.weight.dtype)
         expected = decoder.output_layer(row).float()

@@ -86,7 +86,7 @@ def _keep(path: Path, counts: np.ndarray) -> None:
         with staged(path, follow=False) as partial, open(partial, "wb") as file:
             np.save(file, counts, allow_pickle=False)
     except OSError as error:
-        logger.info("%s: not kept (%s); the target words are counted again in the next run", path, error.strerror)
+        logger.info("%s: not cached (%s); the next run will count the target words again", path, error.strerror)
 
 
 def _count_directory(data_path: str, split: str, task) -> np.ndarray:
@@ -134,7 +134,7 @@ def count_target_words(task) -> np.ndarray:
     if not all(hasattr(cfg, name) for name in needed):
         raise ValueError(
             f"--criterion blackout counts the target words of parallel data, which the task {type(task).__name__} "
-            "has not; use --task translation or syntax_translation"
+            "does not have; use --task translation or syntax_translation"
         )
     directories = utils.split_paths(cfg.data)
     return sum(_count_directory(directory, cfg.train_subset, task) for directory in directories)

@@ -50,12 +50,12 @@ def pair_examples(text_path: str | Path, trees_path: str | Path) -> Iterator[Exa
             else:
                 raise TreeFormatError(
                     f"{text_path}:{number}: no parse; {trees_path} ends after {number - 1} sentences: "
-                    "parse this very text with fairseq-syntax parse"
+                    "parse exactly this text with fairseq-syntax parse"
                 )
         if block is not None:
             raise TreeFormatError(
                 f"{trees_path}:{start}: tree {number + 1}, but {text_path} has {number} lines; "
-                "parse this very text with fairseq-syntax parse"
+                "parse exactly this text with fairseq-syntax parse"
             )
 
 
@@ -98,8 +98,8 @@ def fit_tree(sentence: Sentence, words: list[str], place: str) -> tuple[Sentence
     number, pair, size = max(misfits, key=lambda misfit: misfit[0])
     word, form = ("the end" if text is None else quoted(text) for text in pair)
     raise TreeFormatError(
-        f"{place}: word {number} is {word} but the parse has {form} ({len(words)} and {size} words); parse this very "
-        "text with fairseq-syntax parse"
+        f"{place}: word {number} is {word} but the parse has {form} ({len(words)} and {size} words); parse exactly "
+        "this text with fairseq-syntax parse"
     )
 
 

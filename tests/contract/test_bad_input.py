@@ -259,10 +259,8 @@ def parsed(*heads):
     LiveSyntax(parser, "none")(["a b"])
 
 
-case("the tree that was given has no heads", "input 'a b'", "--parser-unparsed accept")(
-    lambda world: parsed(UNPARSED, UNPARSED)
-)
-case("that were given are not a tree; correct it", "input 'a b': the heads [1, 0] that")(lambda world: parsed(1, 0))
+case("the given tree has no heads", "input 'a b'", "--parser-unparsed accept")(lambda world: parsed(UNPARSED, UNPARSED))
+case("do not form a tree; correct them", "input 'a b': the given heads [1, 0] ")(lambda world: parsed(1, 0))
 
 
 @case("has no trees; use --task syntax_translation, or none", "LisaTransformerModel: the task TranslationTask")
@@ -308,7 +306,7 @@ def _(world):
 
 
 @case(
-    "could not download what is missing; where there is a network run",
+    "could not download what is missing; with a network connection, run",
     "has no parser for language 'en': looked in",
     "or give model files with --parser-tagger and --parser-model. It says ConnectionError: no network",
 )
@@ -396,7 +394,7 @@ def test_a_checkpoint_may_hold_a_mask(value, is_fine):
         check_state(state, "x.pt")
 
 
-case("no tree is possible under the scores for", "edited.pt: ")(of_edited(filled(3e38)))
+case("the scores allow no tree for", "edited.pt: ")(of_edited(filled(3e38)))
 case("parameters are not those of a model of its options", "edited.pt: ", "Missing key(s)", "another version")(
     lambda world: commands.run(
         *("fairseq-generate", world.bin, "--path"),
@@ -475,7 +473,9 @@ def _(world):
     return world.program("look", "--subset", "test", "--output", "-", path=world.models / "uni" / "checkpoint_last.pt")
 
 
-@case("written without a parse, which needs …", "text:2: 40 words, but the parser reads 39; ", "--allow-unparsed")
+@case(
+    "written without a parse, which needs …", "text:2: 40 words, but the parser reads at most 39; ", "--allow-unparsed"
+)
 def _(world):
     _, path = parser(world, "--max-source-positions", 40)
     text = world.text / "text"
@@ -575,7 +575,7 @@ def optimizer(world, *extra):
     build_lr_scheduler(world.config.lr_scheduler, built)
 
 
-@case("not with an adaptive softmax; leave --adaptive-softmax-cutoff out", "--criterion blackout: ")
+@case("does not support an adaptive softmax; leave out --adaptive-softmax-cutoff", "--criterion blackout: ")
 def _(world):
     adaptive = ["--adaptive-softmax-cutoff", "6,9"]
     world.set_up("--criterion", "blackout", "--blackout-k", "5", *adaptive, arch="transformer_tiny")
@@ -688,7 +688,7 @@ case("have different --score; score both with the same", "b and a ")(
 case("two systems are called …; give another --name", "'a'")(
     lambda world: contrasted(world, "--beside", record(world, "a", "a"), record(world, "b", "a"))
 )
-case("a record of other pairs than", "a: ", "source; give those")(
+case("scores other pairs than", "a: ", "source; give the same pairs")(
     lambda world: contrasted(world, "--beside", record(world, "a", "a"))
 )
 
@@ -700,7 +700,7 @@ def _(world):
     return contrasted(world, *given, details="kind\nx\nx\n", status=0)
 
 
-@case("scores no translations; give a model that translates", "lgp_parser_tiny ")
+@case("does not score translations; give a model that translates", "lgp_parser_tiny ")
 def _(world):
     data, path = parser(world)
     (world.folder / "src.en").write_text("a\n")

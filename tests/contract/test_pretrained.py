@@ -46,17 +46,17 @@ def test_score_says_that_there_are_no_references(sentences):
 def test_names_of_options_are_checked():
     """fairseq ignores those that it does not know."""
     for name, near in (("parsr", "parser"), ("sa_root_score", "sa_root_scores"), ("bpe_code", "bpe_codes")):
-        with pytest.raises(TypeError, match=f"{name}: there is no such option; is it {near}"):
+        with pytest.raises(TypeError, match=f"{name}: no such option; did you mean {near}"):
             PascalTransformerModel.from_pretrained("agreement-pascal", **{name: "none"})
     model = PascalTransformerModel.from_pretrained("agreement-sa-nmt", max_tokens=400, sa_scaled_heads=True)
     for name, near in (("beeem", "beam"), ("max_len", "max_len_b")):
-        with pytest.raises(TypeError, match=f"{name}: there is no such option; is it {near}"):
+        with pytest.raises(TypeError, match=f"{name}: no such option; did you mean {near}"):
             model.translate(SENTENCE, **{name: 1})
     assert model.translate(SENTENCE, max_len_b=30, nbest=2) == OTHERS["agreement-sa-nmt"]
 
 
 def test_a_parser_translates_nothing():
-    with pytest.raises(ValueError, match="agreement-parser: translates nothing; a parser is given to a model"):
+    with pytest.raises(ValueError, match="agreement-parser: does not translate; give the parser to a model"):
         PascalTransformerModel.from_pretrained("agreement-parser")
 
 
@@ -95,8 +95,8 @@ def model():
             for wrong in (None, b"x", 5, [["a"]], [None])
         ),
         *(("a", {"trees": wrong}, "trees: give one Sentence, or a list of them, not ") for wrong in ("x", [None], 5)),
-        *(("a", {"beam": wrong}, "beam=.*: give a number from 1") for wrong in (0, None, "5", -1)),
-        ("a", {"constraints": "ordered"}, "--constraints: none are given; fairseq-interactive alone reads them"),
+        *(("a", {"beam": wrong}, "beam=.*: must be at least 1") for wrong in (0, None, "5", -1)),
+        ("a", {"constraints": "ordered"}, "--constraints: none are given; only fairseq-interactive reads them"),
     ],
 )
 def test_what_cannot_be_translated_is_one_message(model, sentences, options, message):

@@ -246,7 +246,7 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
     from fairseq_syntax.experiment.run import RunError
 
     for file in ("test.de", "kinds.txt"):
-        said = rf"{file} is not there; give the --output that has it, or remove .*prepared "
+        said = rf"{file} is missing; give the --output that has it, or remove .*prepared "
         with pytest.raises(RunError, match=said):
             compare_all(read_plan(tmp_path / "toy.toml"), tmp_path, tmp_path / "toy")
         (tmp_path / file).touch()
@@ -409,7 +409,7 @@ def test_what_models_were_asked_is_a_table(results, tmp_path):
     # Wilson's interval of 2.5 of 4, by hand: (2.5 + z²/2 ± z √(2.5 · 1.5 / 4 + z² / 4)) / (4 + z²)
     assert "| a | 2 | 4 | 62.5 ± 17.7 | 21.9–90.8 | - |" in text
     assert "| system | x (2) | y (2) |" in text and "| a | 75.0 ± 35.4 | 50.0 ± 0.0 |" in text
-    with pytest.raises(results.PlanError, match="no probe other; choose among pairs"):
+    with pytest.raises(results.PlanError, match="no probe other; choose from pairs"):
         results.renewed(page.replace("toy pairs", "toy other"), tmp_path, tmp_path)
     (tmp_path / "toy" / "pairs" / "a-1.json.gz").write_bytes(b"x")
     with pytest.raises(results.PlanError, match=r"a-1\.json\.gz"):

@@ -171,7 +171,7 @@ def test_what_cannot_be_asked_is_said(folder, tmp_path):
     (tmp_path / "away").rename(pairs)
     (tmp_path / "answers").rename(answers)
     done = ask(folder, "--probes", "elsehwere")
-    assert done.returncode == 1 and "--probes elsehwere: choose among attachment" in done.stderr
+    assert done.returncode == 1 and "--probes elsehwere: choose from attachment" in done.stderr
     begun = folder / "out" / "runs" / "pascal-1" / "command.txt"
     begun.write_text(f"{TRAINED} --lr 1\n", encoding="utf8")
     done = ask(folder, "--probes", "elsewhere", FOLDER_OF_PAIRS=str(tmp_path))
@@ -185,12 +185,12 @@ def test_what_cannot_be_asked_is_said(folder, tmp_path):
         (
             'verb = "whatif"',
             'verb = "what"',
-            "probes.whatif: verb = 'what'; choose among contrast, whatif, attachment, unparsed",
+            "probes.whatif: verb = 'what'; choose from contrast, whatif, attachment, unparsed",
         ),
         ('pairs = "$FOLDER_OF_PAIRS/any"', "", "probes.elsewhere: pairs is missing; contrast needs it"),
         ('gold = "$TREEBANK"', "", "probes.treebank: gold is missing; attachment needs it"),
-        ('systems = ["pascal"]', 'systems = ["pascla"]', "systems: pascla; choose among pascal, later"),
-        ("inputs = { challenge", "inputs = { tset", "inputs: tset; choose among valid, challenge"),
+        ('systems = ["pascal"]', 'systems = ["pascla"]', "systems: pascla; choose from pascal, later"),
+        ("inputs = { challenge", "inputs = { tset", "inputs: tset; choose from valid, challenge"),
         ('options = "--beam', "options = \"'--beam", "probes.whatif: options: No closing quotation"),
     ],
 )

@@ -123,13 +123,13 @@ def test_killed_and_resumed_by_two_workers_from_raw_text_to_a_report(corpus, tmp
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--systems", "pascla"], "--systems pascla: choose among transformer, pascal"),
+        (["--systems", "pascla"], "--systems pascla: choose from transformer, pascal"),
         (
             ["--parser", "none"],
-            "--systems pascal: learns from trees; give a --parser of the source",
+            "--systems pascal: learns from trees; give a --parser for the source",
         ),
         (["--valid", "CORPUS/dev"], "dev.en: no such text; check the prefix and the language"),
-        (["--test", "CORPUS/test", "CORPUS/test"], "--test: give files of different names"),
+        (["--test", "CORPUS/test", "CORPUS/test"], "--test: give files with different names"),
     ],
 )
 def test_a_wrong_first_call_is_one_message_and_writes_nothing(options, said, corpus, tmp_path):

@@ -365,7 +365,7 @@ def test_a_browser_shows_it(page, browser):
         (["--output", "report.txt"], "give a name that ends in .html"),
         (["--output", "r.html", "--system", "b", "b1", "--system", "b", "b2"], "--system b: is given twice; give all"),
         (["--output", "r.html", "--look", "a"], "--look a: give a picture, or CHECKPOINT DATA SUBSET"),
-        (["--output", "r.html", "--look", "a", "b.gif"], "is no .svg or .png"),
+        (["--output", "r.html", "--look", "a", "b.gif"], "is not .svg or .png"),
     ],
 )
 def test_wrong_usage(options, said, capsys):

@@ -118,7 +118,9 @@ def test_a_line_that_is_too_long_is_named(data, model, tmp_path, capsys):
     (tmp_path / "in").write_text("the dog sees a cat.\n" + "a " * 2000 + "\n", encoding="utf-8")
     given = ["--path", str(folder / "checkpoint_last.pt"), "--input", str(tmp_path / "in"), "--cpu", "--beam", "1"]
     assert translate.main([str(data), *given, "--output", str(tmp_path / "out"), "--max-len-b", "5"]) == 1
-    assert re.search(f"{tmp_path}/in:2: [0-9]+ tokens, but the model reads 1023; cut the line", capsys.readouterr().err)
+    assert re.search(
+        f"{tmp_path}/in:2: [0-9]+ tokens, but the model reads at most 1023; split the line", capsys.readouterr().err
+    )
     assert not (tmp_path / "out").exists()
 
 
@@ -133,7 +135,7 @@ def test_text_in_tokens(raw, data, model, tmp_path):
     found = detokenized(commands.run("fairseq-interactive", data, *more))
     assert {str(number): text for number, text in found.items()} == expected
     for option, value in (("--tokenizer", "space"), ("--bpe", "syntax_char")):
-        with pytest.raises(ValueError, match=f"{option} {value}: .*text.json says how text is cut; leave it out"):
+        with pytest.raises(ValueError, match=f"{option} {value}: .*text.json says how text is segmented; leave it out"):
             commands.run("fairseq-interactive", data, *more[:4], option, value)
 
 
@@ -159,7 +161,9 @@ def test_pairs_of_raw_text(raw, data, model, tmp_path, capsys):
     found, expected = (json.loads((tmp_path / name).read_text())["correct"] for name in ("raw.json", "cut.json"))
     assert found == pytest.approx(expected, abs=1e-4)
     assert contrast.main([str(data), *given, *files, "--lowercase"]) == 1
-    assert "text.json says how text is cut; leave out --tokenizer, --lowercase and --bpe" in capsys.readouterr().err
+    assert (
+        "text.json says how text is segmented; leave out --tokenizer, --lowercase and --bpe" in capsys.readouterr().err
+    )
     pair = ["--source", str(raw / "test.en"), "--target", str(raw / "test.de"), "--output", str(tmp_path / "links")]
     assert align.main([str(data), *given, *pair]) == 0
 

@@ -67,7 +67,7 @@ class ParserOptions:
         },
     )
     parser_lowercase: bool = field(
-        default=False, metadata={"help": "show the parser words in lower case; those of the text stay as they are"}
+        default=False, metadata={"help": "lowercase words for the parser only; the text keeps its case"}
     )
 
 
@@ -153,8 +153,8 @@ def made_tree(program: str, words: list[str], forms: list[str], heads: list[int]
     """The tree that a program made of `words`; TreeFormatError if it stands over other words."""
     if forms != words:
         raise TreeFormatError(
-            f"sentence {quoted(' '.join(words))}: {program} made other words of it ({quoted(' '.join(forms))}); "
-            "a tree must stand over the words of the text; clean the text"
+            f"sentence {quoted(' '.join(words))}: {program} changed its words ({quoted(' '.join(forms))}); "
+            "a tree must have the words of the text; clean the text"
         )
     return Sentence(forms, heads, universal_labels(heads, labels), tags)
 

@@ -52,7 +52,7 @@ class SpacyParser:
                 f"{first_line(error)}"
             ) from None
         if not self._pipeline.has_pipe("parser"):
-            raise TreeFormatError(f"--parser-model {model}: this pipeline has no dependency parser; give one that has")
+            raise TreeFormatError(f"--parser-model {model}: this pipeline has no dependency parser; give one that does")
 
     def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
         """See `Parser.parse`."""

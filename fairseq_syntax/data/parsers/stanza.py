@@ -88,7 +88,7 @@ class StanzaParser:
                 parsed = pipeline([sentences[i] for i in indices]).sentences
                 if len(parsed) != len(indices):
                     raise TreeFormatError(
-                        f"Stanza made {len(parsed)} sentences of {len(indices)}; it must keep them "
+                        f"Stanza turned {len(indices)} sentences into {len(parsed)}; it must keep them "
                         "as they are (tokenize_pretokenized); install the tested version of stanza"
                     )
                 for i, result in zip(indices, parsed, strict=True):
@@ -138,8 +138,8 @@ class StanzaParser:
             arguments = f"{self.language!r}" + (f", model_dir={options['dir']!r}" if "dir" in options else "")
             raise TreeFormatError(
                 f"Stanza {stanza.__version__} has no parser for language {self.language!r}: looked "
-                f"in {folder} and could not download what is missing; where "
-                f'there is a network run: python -c "import stanza; stanza.download({arguments})" '
+                f"in {folder} and could not download what is missing; with a "
+                f'network connection, run: python -c "import stanza; stanza.download({arguments})" '
                 "and copy the folder; or give model files with --parser-tagger and --parser-model. It says "
                 f"{_describe(error)}"
             ) from None

@@ -293,7 +293,7 @@ def test_an_example_that_does_not_fit_its_tree_is_refused(data):
 
 def test_trees_are_not_cut(data):
     task = set_up(data / "bin-one", "--truncate-source", "--max-source-positions", 6)
-    with pytest.raises(ValueError, match="--truncate-source: trees are not cut"):
+    with pytest.raises(ValueError, match="--truncate-source: trees cannot be truncated"):
         task.load_dataset("valid")
     task.required_inputs = set()
     task.load_dataset("valid")

@@ -367,7 +367,7 @@ TEXTS = ["a@@ b c", "", "bad d@@ e", "f", "bad x"]
 def test_given_heads_that_are_no_tree_are_refused_before_ranges_are_read(heads):
     tree = Sentence(["in", "dem", "Haus"], heads, ["_"] * 3, ["_"] * 3, [(0, 1, "im")])
     for live in (LiveSyntax(Picky(fail), "none"), LiveSyntax(Picky(fail), "none", accept_unparsed=True)):
-        with pytest.raises(TreeFormatError, match=r"'im Haus': the heads .* are not a tree; correct it"):
+        with pytest.raises(TreeFormatError, match=r"'im Haus': the given heads .* do not form a tree; correct them"):
             live(["im Haus"], [tree])
     tree.heads = [2, 0, -1]
     assert LiveSyntax(Picky(fail), "none")(["im Haus"], [tree])[0].heads.tolist() == [1, -1]
@@ -423,7 +423,7 @@ def test_labels_that_the_model_does_not_know_are_warned_of_once(caplog):
         (found,) = live(["bad x"])
         assert found.deprels.tolist() == [dictionary.unk(), dictionary.index("known")]
     (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert warning == "deprels that the model does not know: new; parse as its training data were parsed"
+    assert warning == "deprels that the model does not know: new; parse the text as the training data were parsed"
 
 
 def test_a_line_that_ends_inside_a_word_is_an_error_still():

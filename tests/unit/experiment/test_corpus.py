@@ -67,7 +67,7 @@ def test_texts_are_read_normalized(tmp_path):
 
 def test_a_text_that_is_used_twice_is_named(tmp_path):
     corpus = corpus_of(tmp_path)
-    with pytest.raises(ValueError, match=r"train: is given for train and for test"):
+    with pytest.raises(ValueError, match=r"train: is given as both train and test"):
         check(Corpus("en", "de", corpus.train, corpus.valid, {"test": corpus.train}))
 
 
@@ -75,8 +75,8 @@ def test_a_text_that_is_used_twice_is_named(tmp_path):
     ("languages", "texts", "said"),
     [
         (("en", "de"), {"valid": ("a\nb\n", "a\n")}, r"valid\.en: 2 lines, but .*valid\.de has 1"),
-        (("en", "de"), {"test": ("", "")}, r"test\.en: holds no sentence"),
-        (("en", "de"), {"valid": ("der Hund frisst\n", "the dog eats\n")}, "valid: its languages are exchanged"),
+        (("en", "de"), {"test": ("", "")}, r"test\.en: has no sentences"),
+        (("en", "de"), {"valid": ("der Hund frisst\n", "the dog eats\n")}, "valid: its languages are swapped"),
         (("en", "ja"), {"train": ("犬がいる\n猫がいる\n", "a dog\na cat\n")}, r"train\.ja: not in the script of ja"),
     ],
 )

@@ -135,7 +135,10 @@ def test_every_published_architecture_is_in_the_table_of_the_agreement_corpus(re
 
 def test_systems_that_do_not_translate_are_no_answer():
     of_scores = lambda *scores: {"systems": [{"scores": {"BLEU": {"mean": score}}} for score in scores]}  # noqa: E731
-    assert "No system reaches 2 BLEU, so this says nothing about syntax" in warnings(of_scores(0.3, 1.9))[0]
+    assert (
+        "No system reaches 2 BLEU: they do not translate yet, so this says nothing about syntax"
+        in warnings(of_scores(0.3, 1.9))[0]
+    )
     assert warnings(of_scores(0.3, 2.1)) == []
 
 
@@ -314,15 +317,15 @@ def test_a_broken_challenge_is_named(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('family = "recurrent", options', 'family = "recurent", options', "family recurent; choose among recurrent"),
-        ("patience = 50", "patients = 50", "patients is not a setting; choose among"),
+        ('family = "recurrent", options', 'family = "recurent", options', "family recurent; choose from recurrent"),
+        ("patience = 50", "patients = 50", "patients is not a setting; choose from"),
         ("max_updates = 3\n", "", "max_updates"),
         ('options = "--arch nmt_lstm_tiny"', 'options = "--arch \'nmt"', "options: No closing quotation"),
         ("valid = {", "dev = {", "splits.valid is missing"),
         ('nmt_lstm = { family = "recurrent",', 'nmt_lstm = { trees = "silver", family = "recurrent",', "'silver'"),
         ("nmt_lstm = { family", 'nmt_lstm = { control = "silver", family', "control silver is not among the systems"),
         ("[splits]", "[splits", "line 7"),
-        ("seeds = [1]", 'seeds = [1]\ndefault_trees = "silver"', "default_trees = 'silver'; choose among"),
+        ("seeds = [1]", 'seeds = [1]\ndefault_trees = "silver"', "default_trees = 'silver'; choose from"),
         ("seeds = [1]", "seeds = 1", "seeds = 1: give a list of whole numbers, such as [1]"),
         ("seeds = [1]", "seeds = [1, true]", "seeds = [1, True]: give a list of whole numbers"),
         ('hashed = ["corpus/*"]', 'hashed = "corpus/*"', "hashed = 'corpus/*': give a list of texts"),
@@ -331,11 +334,11 @@ def test_a_broken_challenge_is_named(tmp_path, monkeypatch):
         ("average = 2", "annealed = 2", "annealed = 2: give true or false"),
         ('"corpus/challenge.en.conllu" = "test" }', '"corpus/challenge.en.conllu" = 1 }', "give a table of texts"),
         ("seeds = [1]", "seeds = [1]\nprobes = 3", "probes = 3: give a table, [probes]"),
-        ("average = 2", 'like = ["a"]', "families.recurrent: like ['a']; choose among recurrent"),
+        ("average = 2", 'like = ["a"]', "families.recurrent: like ['a']; choose from recurrent"),
         ("[systems]", '[families.a]\nlike = "b"\n[families.b]\nlike = "a"\n[systems]', "families.a: like b; choose"),
         ("--batch-size 20", "--lr '1", "families.recurrent: options: No closing quotation"),
-        ('data = "data-bin"', 'data = "data-{tree}"', "data = 'data-{tree}': has other braces than {trees}"),
-        ('data = "data-bin"', 'data = "{trees.x}"', "data = '{trees.x}': has other braces than {trees}"),
+        ('data = "data-bin"', 'data = "data-{tree}"', "data = 'data-{tree}': may have no braces but {trees}"),
+        ('data = "data-bin"', 'data = "{trees.x}"', "data = '{trees.x}': may have no braces but {trees}"),
         ("nmt_lstm = { family", 'nmt_lstm = { control = "nmt_lstm", family', "control nmt_lstm is a baseline"),
         ('baseline = "nmt_lstm"', 'baseline = "lstm"', "families.recurrent: baseline lstm is not among the systems"),
         ('systems = { nmt_lstm = "', 'systems = { lstm = "', "curve: its split and its systems must be among"),
@@ -357,7 +360,7 @@ def test_only_what_is_named_is_left_and_other_names_are_refused(tmp_path):
     done = experiment(table, tmp_path, "--list", "--only", "other-8", "nmt_lstm")
     assert done.returncode == 0 and done.stdout.split() == ["nmt_lstm-1", "other-8"]
     done = experiment(table, tmp_path, "--list", "--only", "other-1")
-    assert done.returncode == 1 and "--only other-1: choose among nmt_lstm, other, or a run" in done.stderr
+    assert done.returncode == 1 and "--only other-1: choose from nmt_lstm, other, or one of their runs" in done.stderr
 
 
 def test_an_interrupt_waits_for_nothing_and_starts_nothing(tmp_path):

@@ -169,7 +169,7 @@ def test_words_without_tokens_and_tokens_without_words():
     ("arch", "options", "message"),
     [
         ("transformer_tiny", ["--layer", 7], "--layer 7: the decoder has layers 0 to 1"),
-        ("nmt_lstm_tiny", ["--head", 0], "nmt_lstm_tiny has one attention only"),
+        ("nmt_lstm_tiny", ["--head", 0], "nmt_lstm_tiny has only one attention"),
     ],
 )
 def test_what_a_model_has_not(arch, options, message, latent, trained, run):

@@ -43,7 +43,7 @@ def test_baselines_alone(gold, run):
     assert run("--gold", gold) == [
         [["system", "DA", "UA", "UAS"], ["L", "33.3", "66.7", "40.0"], ["R", "33.3", "66.7", "0.0"]]
     ]
-    left_out = "2 sentences left out (no tree, or no word but punctuation)"
+    left_out = "2 sentences left out (no tree, or only punctuation)"
     assert f"1 sentences, 5 words, 3 of them not punctuation; {left_out}" in run.said
 
 
@@ -119,7 +119,7 @@ def test_greedy_cycles_can_be_scored(latent, trained, run):
 
 def test_text_that_is_cut_in_another_way_is_noticed(latent, trained, run):
     run(latent.data, "--path", trained("sa_nmt_shared_tiny"), "--cpu", "--gold", f"{latent.text}.en.conllu")
-    hint = "are unknown to the model; the text must be cut and cased as in training"
+    hint = "are unknown to the model; the text must be segmented and cased as in training"
     assert f"{hint} (--bpe, --lowercase)" in run.said
     # of options that were given, nothing is said
     model = [latent.data, "--path", trained("sa_nmt_shared_tiny"), "--cpu", "--gold", f"{latent.text}.en.conllu"]
@@ -131,7 +131,9 @@ def test_the_hint_names_no_option_that_is_given():
     task = SimpleNamespace(cfg=SimpleNamespace(lowercase=False))
     inducer = SimpleNamespace(unknown=1, tokens=4, loaded=SimpleNamespace(task=task))
     note = TreeInducer.note(inducer, Preparation(bpe="subword_nmt", lowercase=True))
-    assert note == "1 of 4 tokens (25.0 %) are unknown to the model; the text must be cut and cased as in training"
+    assert (
+        note == "1 of 4 tokens (25.0 %) are unknown to the model; the text must be segmented and cased as in training"
+    )
     task.cfg.lgp_lowercase = True  # a parser that was trained so reads everything in lower case
     assert TreeInducer.note(inducer, Preparation()).endswith("as in training (--bpe)")
 
@@ -229,4 +231,4 @@ def test_words_are_cased_as_the_parser_was_trained(treebank, trained_parser, run
     found = run(treebank, "--path", tmp_path / "lower.pt", "--cpu", "--gold", upper)
     assert found == expected and "unknown to the model" not in run.said
     assert run(treebank, "--path", parser, "--cpu", "--gold", upper) != expected
-    assert "are unknown to the model; the text must be cut and cased as in training" in run.said
+    assert "are unknown to the model; the text must be segmented and cased as in training" in run.said

@@ -242,7 +242,9 @@ def test_a_full_disk_is_one_message(recurrent, tmp_path, capsys):
 def test_different_models(recurrent, stock, tmp_path, capsys):
     one, output = recurrent / "checkpoint1.pt", ["--output", tmp_path / "average.pt"]
     error = refused(capsys, "--input", stock / "checkpoint1.pt", one, *output)
-    assert error.startswith(f"{stock}/checkpoint1.pt: of another model than {one}: transformer_tiny, not nmt_lstm_tiny")
+    assert error.startswith(
+        f"{stock}/checkpoint1.pt: not of the same model as {one}: transformer_tiny, not nmt_lstm_tiny"
+    )
 
     name = "decoder.embed_tokens.weight"
     edits = {

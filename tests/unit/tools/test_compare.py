@@ -287,8 +287,8 @@ def test_results(world, run, refused):
     record["scores"]["test"]["BLEU"]["signature"] = score["signature"].partition("|version:")[0] + "|version:2.4.0"
     (folder / "a-1.json").write_text(json.dumps(record))
     assert "wrong: BLEU of a-1 is" in refused("--results", folder, "--split", "test", "--reference", wrong)
-    assert "choose among test" in refused("--results", folder, "--split", "dev", "--reference", reference)
-    assert "--system c: " in refused(*options, "--system", "c") and "choose among a, b" in refused(
+    assert "choose from test" in refused("--results", folder, "--split", "dev", "--reference", reference)
+    assert "--system c: " in refused(*options, "--system", "c") and "choose from a, b" in refused(
         *options, "--system", "c"
     )
     del record["scores"]["test"]["BLEU"]["signature"]

@@ -142,7 +142,7 @@ def test_what_does_not_go_together_is_said_before_anything_is_scored(
     beside = ["--beside", tmp_path / "transformer_tiny.json"]
     write_pairs(tmp_path / "other", "en", "de", pairs.rows[:3])
     run("data", "--path", "nowhere.pt", "--pairs", tmp_path / "other", *beside, status=1)
-    assert f"{beside[1]}: a record of other pairs than {tmp_path}/other/src.en" in run.said
+    assert f"{beside[1]}: scores other pairs than {tmp_path}/other/src.en" in run.said
     monkeypatch.setattr(Loaded, "forced_scores", None)
     given = ["--path", trained("transformer_tiny"), "--cpu", "--pairs", pairs.folder, *beside]
     run(latent.data, *given, status=1)
@@ -177,10 +177,13 @@ def test_unknown_words_and_ties_are_told(latent, trained, run, tmp_path):
     write_pairs(tmp_path / "unknown", "en", "de", rows)
     given = ["--path", trained("transformer_tiny"), "--cpu", "--pairs", tmp_path / "unknown"]
     assert run(latent.data, *given, "--format", "tsv").splitlines()[1].split("\t")[2:4] == ["0", "0.0"]
-    assert "50.0% of the tokens are unknown; 1 pairs have members of the same score" in run.said
+    assert "50.0% of the tokens are unknown; 1 pairs are tied" in run.said
 
 
 def test_a_sentence_that_is_too_long_is_named(latent, trained, run, tmp_path):
     write_pairs(tmp_path / "long", "en", "de", [{"source": "the " * 1100, "correct": "dog", "incorrect": "tree"}])
     run(latent.data, "--path", trained("transformer_tiny"), "--cpu", "--pairs", tmp_path / "long", status=1)
-    assert "src.en:1: the source has 1100 tokens and the end of the sentence, but the model reads 1024" in run.said
+    assert (
+        "src.en:1: the source has 1100 tokens plus the end of the sentence, but the model reads at most 1024"
+        in run.said
+    )

@@ -499,7 +499,7 @@ def test_overwrite_leaves_no_stale_file(tmp_path, corpus, capsys):
     for name in ("train.align.en-de.bin", "length_prior.en-de.npz", "length_prior.de-en.npz"):  # made of the old text
         (directory / name).write_text("old")
     run(tmp_path, "--overwrite", "--no-distances", splits=("train", "valid"))
-    assert "made with other dictionaries, removed: test\n" in capsys.readouterr().err
+    assert "removed, because made with other dictionaries: test\n" in capsys.readouterr().err
     assert not list(directory.glob("length_prior.*"))
     run(tmp_path, "--no-distances", splits=("train", "valid"), destdir="clean")
     clean, after = contents(tmp_path / "clean"), contents(directory)

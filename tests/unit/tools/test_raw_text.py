@@ -33,10 +33,16 @@ def test_plain_text(tmp_path, capsys):
     ("change", "said"),
     [
         (lambda line: line.replace("'", "&apos;"), "train.en: 50 of 50 lines have &apos;; write them as the character"),
-        (lambda line: line.replace("line", "li@@ ne"), "50 of 50 lines are cut into subwords; give the text as it was"),
-        (lambda line: line.replace("?", " ?"), "50 of 50 lines end in a token of their own (?); of tokens, give the"),
+        (
+            lambda line: line.replace("line", "li@@ ne"),
+            "50 of 50 lines are already cut into subwords; give the text as it was",
+        ),
+        (
+            lambda line: line.replace("?", " ?"),
+            "50 of 50 lines end in a separate token (?); for tokenised text, give the",
+        ),
         (lambda line: f"<BT> {line}", "50 of 50 lines begin with <BT>; if it is not a word, give --control-tokens"),
-        (lambda line: OTHER[PLAIN.index(line)], "train.de: 50 of 50 lines are those of "),
+        (lambda line: OTHER[PLAIN.index(line)], "train.de: 50 of 50 lines are the same as in "),
     ],
 )
 def test_what_is_wrong_with_it_is_counted(tmp_path, capsys, change, said):

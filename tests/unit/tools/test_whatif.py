@@ -157,11 +157,11 @@ def test_models_that_read_no_heads_or_no_labels_say_so(run, changed):
     head, label = changed.edits[:2], changed.edits[2:]
     text = run("tag_transformer_tiny", "--input", changed.folder / "given.conllu", *head, "--format", "tsv")
     scores = tables(text)[1]
-    assert scores[1][1:] == scores[2][1:] and "labels and tags of words alone, so heads change nothing" in run.said
+    assert scores[1][1:] == scores[2][1:] and "only labels and tags, so changed heads have no effect" in run.said
     run("tag_transformer_tiny", "--input", changed.folder / "given.conllu", "--label", f"{changed.word}=odd")
     assert "not seen in training: odd" in run.said
     run("pascal_transformer_tiny", "--input", changed.folder / "given.conllu", *label)
-    assert "reads no labels, so --label changes nothing" in run.said
+    assert "reads no labels, so --label has no effect" in run.said
 
 
 def test_the_picture_has_both_trees_and_marks_the_arc(run, changed, tmp_path, monkeypatch):
@@ -236,7 +236,7 @@ def test_counts_over_pairs(run, pairs, tmp_path):
     (pairs.folder / "other.en.conllu").rename(pairs.folder / "gone")
     run("pascal_transformer_tiny", "--pairs", pairs.folder, status=1)
     (pairs.folder / "gone").rename(pairs.folder / "other.en.conllu")
-    assert "0 files other.*.conllu; both trees of each pair have to be there" in run.said
+    assert "0 files other.*.conllu; each pair needs both trees" in run.said
 
 
 @pytest.mark.parametrize(("page", "lines"), [("docs/getting-started.md", 4), ("README.md", 3)])

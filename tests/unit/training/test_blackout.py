@@ -386,7 +386,7 @@ def test_data_without_a_training_set_and_of_another_dictionary_are_refused(tmp_p
     (other / "dict.de.txt").write_text("x 2\n")
     with pytest.raises(ValueError, match=r"train.en-de.de: holds word number 8, but dict.de.txt ends at 4; it was"):
         count_target_words(task_of(other))
-    with pytest.raises(ValueError, match="the task SimpleNamespace has not; use --task translation"):
+    with pytest.raises(ValueError, match="the task SimpleNamespace does not have; use --task translation"):
         count_target_words(SimpleNamespace(cfg=SimpleNamespace(data="x")))
 
 
@@ -498,7 +498,7 @@ def test_training_logs_bits_and_no_perplexity():
 @pytest.mark.full
 def test_models_without_a_linear_output_layer_are_refused(small_data):
     task, model = build(small_data, "transformer_tiny", "--adaptive-softmax-cutoff", "4")
-    with pytest.raises(ValueError, match="not with an adaptive softmax; leave --adaptive-softmax-cutoff out"):
+    with pytest.raises(ValueError, match="does not support an adaptive softmax; leave out --adaptive-softmax-cutoff"):
         BlackOutCriterion(task, True)(model, sample_of(task))
     task, model = build(small_data, "fconv_iwslt_de_en")
     with pytest.raises(ValueError, match="FConvDecoder has no linear output layer"):
@@ -515,7 +515,7 @@ def test_output_layers_that_do_more_are_refused(small_data, monkeypatch):
     with pytest.raises(ValueError, match="LSTMDecoder does more in its output layer than the linear map"):
         BlackOutCriterion(task, True)(model, sample_of(task))
     model.decoder.fc_out = nn.Linear(6, 5)
-    with pytest.raises(ValueError, match="LSTMDecoder scores 5 words, its dictionary has 8"):
+    with pytest.raises(ValueError, match="LSTMDecoder scores 5 words, but its dictionary has 8"):
         BlackOutCriterion(task, True)(model, sample_of(task))
 
 

@@ -31,7 +31,7 @@ def test_a_tree_over_its_own_words_stays_as_it_is():
     "text, message",
     [
         # the difference is that from the surface tokens, which fit further than the words do
-        ("vom 13 820 .", "x:1: word 3 is '820' but the parse has '819' (4 and 4 words); parse this very text"),
+        ("vom 13 820 .", "x:1: word 3 is '820' but the parse has '819' (4 and 4 words); parse exactly this text"),
         ("von dem 13 819", "x:1: word 5 is the end but the parse has '.' (4 and 5 words)"),
         ("vom 13 819 . .", "x:1: word 5 is '.' but the parse has the end (5 and 4 words)"),
     ],
