@@ -1,4 +1,4 @@
-"""README and the site as scripts: their blocks of shell and Python, one after the other, in one folder of a checkout.
+"""The pages of the site as a script: their blocks of shell and Python, one after the other, in one folder of a checkout.
 
     python tests/contract/sessions.py SESSION FOLDER
 
@@ -34,7 +34,6 @@ SYSTEMS = (
     "latent-tree",
 )
 SESSIONS = {
-    "readme": ("README.md",),
     "site": (
         "docs/getting-started.md",
         *(f"docs/systems/{name}.md" for name in SYSTEMS),

@@ -1,4 +1,4 @@
-"""README and the site from top to bottom: slow tests run them; here their commands are parsed as programs would."""
+"""The pages of the site from top to bottom: a slow test runs them; here their commands are parsed as programs would."""
 
 import shlex
 import subprocess
@@ -103,7 +103,6 @@ def test_transformers_are_trained_alike(recorded):
 @pytest.mark.parametrize(
     ("session", "made"),
     [
-        ("readme", {"checkpoints"}),
         ("site", {"tree.svg", "pictures", "graph.svg", "test.trees", "trees", "lengths.png", "map.png"}),
     ],
 )

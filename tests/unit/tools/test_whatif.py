@@ -242,7 +242,9 @@ def test_counts_over_pairs(run, pairs, tmp_path):
 @pytest.mark.parametrize(("page", "lines"), [("docs/getting-started.md", 4), ("README.md", 3)])
 def test_the_page_shows_what_comes_out(page, lines, repository, tmp_path):
     text = (repository / page).read_text(encoding="utf8")
-    code, shown = re.search(r"```bash\n((?:model|echo).*?whatif.*?)```\n\n```text\n(.*?)```", text, re.DOTALL).groups()
+    code, shown = re.search(
+        r"```bash\n((?:model|echo|fairseq-syntax).*?whatif.*?)```\n\n```text\n(.*?)```", text, re.DOTALL
+    ).groups()
     done = subprocess.run(["bash", "-euc", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0 and (tmp_path / "whatif.svg").exists() == ("--draw" in code), done.stderr
     said = [line for line in shown.splitlines() if line != "…"]
