@@ -1,4 +1,4 @@
-"""The pages of the site as a script: their blocks of shell and Python, one after the other, in one folder of a checkout.
+"""The pages of the site as a script: their shell and Python, block by block, in one folder of a checkout.
 
     python tests/contract/sessions.py SESSION FOLDER
 
