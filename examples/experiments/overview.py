@@ -56,7 +56,8 @@ class Records:
                 comparison = load_comparison(path_of(self.results / name, split, baseline))
                 runs = {system["name"]: len(system["runs"]) for system in comparison["systems"]}
                 for test in comparison["tests"]:
-                    yield split, {**test, "seeds": runs[test["system"]], "buckets": comparison["buckets"]}
+                    seeds = {"seeds": runs[test["system"]], "baseline_seeds": runs[test["baseline"]]}
+                    yield split, {**test, **seeds, "buckets": comparison["buckets"]}
 
     def test(self, name: str, system: str, split: str) -> dict:
         """One of them. Raises PlanError: there is no such comparison."""
@@ -112,7 +113,7 @@ def draw_real_text(records: Records):
     groups: dict[str, dict] = {}
     for name, split, test, trees, _ in _rows(records):
         group = groups.setdefault((name, named(test["baseline"].partition("-")[0])), {})
-        group.setdefault((test["system"], trees, test["seeds"]), {})[split] = test
+        group.setdefault((test["system"], trees, test["seeds"], test["baseline_seeds"]), {})[split] = test
     drawn, said = {}, {}
     for (name, baseline), systems in groups.items():
         (corpus, pairs, words), splits = REAL[name], list(next(iter(systems.values())))
@@ -120,8 +121,8 @@ def draw_real_text(records: Records):
         heading = f"{corpus}, against {baseline}"
         said[heading] = [(f"{pairs} pairs of {words} words" + "".join(sets) * (len(sets) > 1), ())]
         drawn[heading] = [
-            Row(named(system), trees, seeds, [[(test["delta"], test["interval"], ()) for test in tests.values()]])
-            for (system, trees, seeds), tests in systems.items()
+            Row(named(system), *others, [[(test["delta"], test["interval"], ()) for test in tests.values()]])
+            for (system, *others), tests in systems.items()
         ]
     return draw_forest(drawn, [""], said, "BLEU minus the mean of the baseline's seeds, with 95 % intervals")
 

@@ -73,11 +73,11 @@ _SETS = {
 }
 _TREES = {
     "parser": ("a parser's trees", COLORS[0]),
-    "linear": ("chains: the head is the word before", COLORS[1]),
+    "linear": ("chains (head: the word before)", COLORS[1]),
     "gold": ("gold trees", COLORS[2]),
     "random": ("random trees", COLORS[3]),
     "ud": ("UD trees", COLORS[5]),
-    "": ("reads no trees", "0.25"),
+    "": ("no trees", "0.25"),
 }
 _MARKS = "os"
 _LINE = 0.155
@@ -96,7 +96,7 @@ def set_named(split: str) -> str:
 
 
 class Row(NamedTuple):
-    """A system: its name, kind of trees, number of seeds, and for each panel its marks.
+    """A system: its name, kind of trees, number of seeds and of its baseline's, and for each panel its marks.
 
     A mark is a difference, the ends of its interval, and the differences of the seeds.
     """
@@ -104,6 +104,7 @@ class Row(NamedTuple):
     name: str
     trees: str
     seeds: int
+    baseline_seeds: int
     panels: Sequence[Sequence[tuple[float, Sequence[float], Sequence[float]]]]
 
 
@@ -111,7 +112,9 @@ class Row(NamedTuple):
 def draw_forest(
     groups: Mapping[str, Sequence[Row]], titles: Sequence[str], levels: Mapping[str, Sequence], xlabel: str
 ):
-    """Differences with their intervals, one below the other, in groups with headings; a hollow mark is of one seed.
+    """Differences with their intervals, one below the other, in groups with headings.
+
+    A hollow mark is of one seed, a dotted interval of one seed on either side.
 
     Args:
         groups: heading -> rows.
@@ -177,7 +180,7 @@ def _row(figure, axes, middle: float, row: Row) -> None:
     for axis, marks in zip(axes, row.panels, strict=True):
         for i, (delta, ends, runs) in enumerate(marks):
             place = middle + 0.5 * (i - (len(marks) - 1) / 2)
-            axis.plot(ends, [place, place], color=color, linewidth=1.2, solid_capstyle="butt")
+            axis.plot(ends, [place, place], _line(row), color=color, linewidth=1.2, solid_capstyle="butt")
             if row.seeds > 1:
                 axis.plot(runs, [place] * len(runs), "|", color=color, markersize=5, markeredgewidth=0.7)
             face = color if row.seeds > 1 else "white"
@@ -188,11 +191,20 @@ def _row(figure, axes, middle: float, row: Row) -> None:
     figure.text(1 - 0.22 / wide, middle, row.seeds, transform=across, va="center_baseline", ha="center", size=7.5)
 
 
+def _line(row: Row) -> str:
+    """The style of its intervals: that of one run on either side is of sentences alone."""
+    return ":" if row.seeds == row.baseline_seeds == 1 else "-"
+
+
 def _legend(figure, rows: Sequence[Row]) -> None:
     kinds = {kind: style for kind, style in _TREES.items() if any(row.trees == kind for row in rows)}
     lines = {label: dict(color=color, marker="o", linewidth=1.2) for label, color in kinds.values()}
+    first = next(iter(lines))
+    lines = {f"trained with {first}": lines.pop(first), **lines}
     if any(row.seeds == 1 for row in rows):
         lines["one seed"] = dict(color="0.25", marker="o", linewidth=1.2, markerfacecolor="white")
+    if any(_line(row) == ":" for row in rows):
+        lines["over sentences only"] = dict(color="0.25", linestyle=":", linewidth=1.2)
     if any(runs for row in rows for panel in row.panels for _, _, runs in panel if row.seeds > 1):
         lines["each seed"] = dict(color="0.25", marker="|", linewidth=0)
     handles = [plt.Line2D([], [], markersize=4, label=label, **style) for label, style in lines.items()]
@@ -226,7 +238,7 @@ def draw_differences(found: Mapping[str, Sequence[dict]], trees: Mapping[str, st
             Row(
                 named(name),
                 trees[name],
-                len(of_family[0][0][name]["runs"]),
+                *(len(of_family[0][0][system]["runs"]) for system in (name, baseline)),
                 [[(*deltas[name], _away(scores, name, baseline))] for scores, deltas in of_family],
             )
             for name in others

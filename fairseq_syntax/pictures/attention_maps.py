@@ -30,13 +30,14 @@ def draw_heat_map(
     row_name: str,
     column_name: str,
     parents: np.ndarray | None = None,
+    value: str = "weight",
 ):
     """A figure with a heat map of weights (R, C); colours range from 0 to the largest weight.
 
-    The column of every row's parent is framed, see `draw_attention`. Raises TooLarge.
+    The column of every row's parent is framed, see `draw_attention`; `value` names the colours. Raises TooLarge.
     """
-    figure, axes = _heat_maps(weights[None], rows, columns, row_name, [column_name])
-    _frame(figure, axes, parents)
+    figure, axes = _heat_maps(weights[None], rows, columns, row_name, [column_name], value)
+    _frame(figure, axes, parents, "syntactic head")
     return figure
 
 
@@ -46,13 +47,14 @@ def draw_attention(weights: np.ndarray, tokens: list[str], parents: np.ndarray |
     The parent of every token is framed, at positions (T,) that may be fractional, or NaN for no parent. With `parents`
     None, there are no frames. All heads have the same range of colours. Raises TooLarge.
     """
-    names = [f"layer {layer}, head {h + 1} attends to" for h in range(len(weights))]
-    figure, axes = _heat_maps(weights, tokens, tokens, None, names)
-    _frame(figure, axes, parents)
+    figure, axes = _heat_maps(weights, tokens, tokens, "word", ["attends to"] * len(weights))
+    for h, axis in enumerate(axes):
+        axis.set_title(f"layer {layer}, head {h + 1}")
+    _frame(figure, axes, parents, "syntactic parent; the root and </s> are their own")
     return figure
 
 
-def _frame(figure, axes, parents: np.ndarray | None) -> None:
+def _frame(figure, axes, parents: np.ndarray | None, name: str) -> None:
     """Frame the parent of every row, and say what frames are."""
     if parents is None:
         return
@@ -61,7 +63,7 @@ def _frame(figure, axes, parents: np.ndarray | None) -> None:
         for t, p in enumerate(parents):
             if np.isfinite(p):
                 axis.add_patch(plt.Rectangle((p - 0.5, t - 0.5), 1, 1, **style))
-    _explain(figure, plt.Rectangle((0, 0), 1, 1, **style), "parent in the given tree")
+    _explain(figure, plt.Rectangle((0, 0), 1, 1, **style), name)
 
 
 def _explain(figure, sign, text: str) -> None:
@@ -100,7 +102,9 @@ def draw_annotations(annotations: np.ndarray, tokens: list[str]):
     return figure
 
 
-def _heat_maps(weights: np.ndarray, rows: list[str], columns: list[str], row_name: str | None, names: Sequence[str]):
+def _heat_maps(
+    weights: np.ndarray, rows: list[str], columns: list[str], row_name: str, names: Sequence[str], value: str = "weight"
+):
     """A figure with heat maps (h, R, C) on one scale, in a roughly square grid, and their axes."""
     check_finite(weights, "the attention weights")
     if max(len(rows), len(columns)) > LARGEST:
@@ -120,11 +124,11 @@ def _heat_maps(weights: np.ndarray, rows: list[str], columns: list[str], row_nam
     for h, axis in enumerate(axes[:count]):
         image = draw_cells(axis, weights[h], rows if h % across == 0 else None, columns, largest)
         axis.set_xlabel(names[h])
-        if row_name is not None and h % across == 0:
+        if h % across == 0:
             axis.set_ylabel(row_name)
     for axis in axes[count:]:
         axis.remove()
-    figure.colorbar(image, ax=axes[:count].tolist(), shrink=0.7, label="weight")
+    figure.colorbar(image, ax=axes[:count].tolist(), shrink=0.7, label=value)
     return figure, axes[:count]
 
 

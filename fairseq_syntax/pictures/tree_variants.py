@@ -31,9 +31,9 @@ class Variant:
 def draw_variants(words: Sequence[str], variants: Sequence[Variant]):
     """A matplotlib figure of one or more trees of a sentence, and of the translation under each.
 
-    Arcs that another of the trees lacks are orange and dashed, words that another translation lacks are orange. Texts
-    never overlap. In variant P, from 0, the arc of word I has the gid `arc-P-I`, and word I of the translation
-    `translation-P-I`.
+    Words are numbered from 1. Arcs that another of the trees lacks are orange and dashed, and words that another
+    translation lacks are orange. Texts never overlap. In variant P, from 0, the arc of word I has the gid `arc-P-I`, and
+    word I of the translation `translation-P-I`.
     """
     trees = [variant.heads for variant in variants if variant.heads is not None]
     pictures = []
@@ -42,7 +42,7 @@ def draw_variants(words: Sequence[str], variants: Sequence[Variant]):
         if variant.heads is not None:
             other = [any(tree[word] != head for tree in trees) for word, head in enumerate(variant.heads)]
             arcs = tree_arcs(f"arc-{number}", variant.heads, variant.labels, other)
-        pictures.append(ArcPicture([list(words)], arcs))
+        pictures.append(ArcPicture([list(words), [str(i) for i in range(1, len(words) + 1)]], arcs))
     width = max(picture.width for picture in pictures)
     places = [list(wrapped(variant.translation, _SIZE, width - 2 * _GAP, _SIZE * 0.4)) for variant in variants]
     lines = [1 + max((line for _, line in of_words), default=0) for of_words in places]

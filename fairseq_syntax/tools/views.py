@@ -233,7 +233,7 @@ def _latent_heads(loaded: Loaded, shown: Shown, pieces: bool):
     weights = join_attention(weights[None], columns[None], of_token[None])[0].numpy()
     parents = None if pieces or not shown.sentence.is_parsed else np.array(shown.sentence.heads, dtype=float) + 1
     return draw_heat_map(
-        weights, names, ["ROOT", *names], row_name="dependent", column_name="probability of the head", parents=parents
+        weights, names, ["ROOT", *names], row_name="dependent", column_name="head", parents=parents, value="probability"
     )
 
 

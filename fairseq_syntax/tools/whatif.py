@@ -106,7 +106,7 @@ class WhatIf:
 
         variants = [
             Variant(
-                f"{reading.name} (log p {reading.scores[number]:.2f})",
+                f"{reading.name} (log p {reading.scores[number]:.2f} per token)".replace("-", "\N{MINUS SIGN}"),
                 *((reading.tree.heads, reading.tree.deprels) if reading.tree else (None, None)),
                 reading.words,
             )

@@ -353,7 +353,7 @@ def test_differences_are_a_picture(results):
         said = [text.get_text() for text in figure.texts]
         assert {"Transformer (baseline)", "PASCAL, random trees", "new", "3", "1"} <= set(said)
         legend = [text.get_text() for text in figure.legends[0].get_texts()]
-        assert legend == ["random trees", "one seed", "each seed"]
+        assert legend == ["trained with random trees", "one seed", "each seed"]
 
 
 def test_rivals_learn_in_one_panel(results, tmp_path):

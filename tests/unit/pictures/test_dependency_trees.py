@@ -176,7 +176,7 @@ def test_more_than_two_heads_stand_in_a_grid(heads, grid):
     weights = np.random.default_rng(0).dirichlet(np.ones(5), size=(heads, 5)) / 2
     figure = draw_attention(weights, FORTY[:5], np.array([1, 0.5, 4, np.nan, 0]))
     axes = [axis for axis in figure.axes if axis.images]
-    assert [axis.get_xlabel() for axis in axes] == [f"layer 1, head {h + 1} attends to" for h in range(heads)]
+    assert [axis.get_title() for axis in axes] == [f"layer 1, head {h + 1}" for h in range(heads)]
     assert grid_of(figure, axes) == grid
     for h, axis in enumerate(axes):
         assert np.array_equal(axis.images[0].get_array(), weights[h])

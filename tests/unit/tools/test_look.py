@@ -385,7 +385,7 @@ def test_planted_heads_are_drawn_with_and_without_a_tree(tmp_path):
     (tree,) = read_conllu(bank)
     for sentence, frames in ((" ".join(tree.forms), 0), (tree, len(tree) + 1)):
         axis = look.look("agreement-planted", sentence, kinds=["heads"])["heads"].axes[0]
-        assert len(axis.patches) == frames and axis.get_xlabel() == "layer 2, head 1 attends to"
+        assert len(axis.patches) == frames and axis.get_title() == "layer 2, head 1"
         assert image_of(axis).sum(1) == pytest.approx(1, abs=1e-4)
     plt.close("all")
 
