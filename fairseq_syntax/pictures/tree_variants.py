@@ -32,8 +32,8 @@ def draw_variants(words: Sequence[str], variants: Sequence[Variant]):
     """A matplotlib figure of one or more trees of a sentence, and of the translation under each.
 
     Words are numbered from 1. Arcs that another of the trees lacks are orange and dashed, and words that another
-    translation lacks are orange. Texts never overlap. In variant P, from 0, the arc of word I has the gid `arc-P-I`, and
-    word I of the translation `translation-P-I`.
+    translation lacks are orange. Texts never overlap. In variant P, from 0, the arc of word I has the gid `arc-P-I`,
+    and word I of the translation `translation-P-I`.
     """
     trees = [variant.heads for variant in variants if variant.heads is not None]
     pictures = []
