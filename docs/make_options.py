@@ -84,7 +84,7 @@ def row(action: argparse.Action, defaults: dict, ranges: dict) -> str:
     else:
         values = text(ranges.get(action.dest))
     default = "required" if action.required else text(defaults.get(action.dest, action.default))
-    meaning = " ".join((action.help or "").replace("%%", "%").split()).replace("|", "\\|").replace("<", "\\<")
+    meaning = " ".join((action.help or "").replace("%%", "%").split()).replace("|", "\\|").replace("<", "&lt;")
     return f"| {names} | {values} | {default} | {meaning} |"
 
 
