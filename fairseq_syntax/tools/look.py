@@ -3,11 +3,12 @@
 It draws every kind of picture that the model supports, or only those of --kind:
   tree         latent tree; the tree of CoNLL-U input is drawn below the words
   graph        latent graph: the arcs above a probability
-  heads        source side: parent-scaled heads of PASCAL and the parsing head of LISA, with the parent of every token
-               framed; for models with latent trees, the probability of every head for every dependent, root first
+  heads        source side: parent-scaled heads of PASCAL, the parsing head of LISA and planted heads, with the parent
+               of every word framed; for models with latent trees, the probability of every head for every dependent,
+               root first
   annotations  for these models, M: the syntactic annotation of every source token
 The other kinds show the decoder, with the reference of a split, or with its own translation of a text:
-  translation  attention of each predicted token to the source tokens
+  translation  attention of each word of the translation to the source words
   syntax       the same for attention to syntax: sa_nmt and fa_nmt (the _shared ones attend to content with the same
                weights), and SDAtt next to global attention
   gate         use of syntax: tokens coloured by the norm of the gate (sa_nmt, fa_nmt)
