@@ -44,7 +44,7 @@ _NAMES = {
     "dep": "LGP-NMT, given graph",
     "seq_plus": "LGP-NMT+, no graph",
     "lgp_plus": "LGP-NMT+",
-    "char_lstm": "LSTM",
+    "char_lstm": "LSTM of characters",
     "shallow": "RNNG, shallow",
     "latent": "RNNG",
 }

@@ -66,7 +66,7 @@ def _pictures(plan: Plan, folder: Path) -> dict[str, tuple[str, Callable]]:
             lambda: draw_differences(against, trees),
         ),
         f"by-length-{plan.name}.svg": (
-            "BLEU minus that of the baseline by words of the source, one seed each, with 95 % intervals over sentences",
+            "BLEU minus that of the baseline by words of the source, with 95 % intervals over sentences",
             lambda: draw_by_length(by_length),
         ),
         f"parse-quality-{plan.name}.svg": (
@@ -198,7 +198,10 @@ def renewed(text: str, boards: Path, results: Path, up: str = "") -> str:
 
     def of_parents(match: re.Match) -> str:
         found = json.loads((results / "parents.json").read_text(encoding="utf8"))
-        return f"{match[1]}{reduce(getitem, match[2].split(), found)}{match[3]}"
+        try:
+            return f"{match[1]}{reduce(getitem, match[2].split(), found)}{match[3]}"
+        except (KeyError, TypeError):
+            raise PlanError(f"parents.json: has no {match[2]}") from None
 
     together = overview.Records(boards, results)
     text = _TABLE.sub(lambda match: f"{match[1]}\n{overview.TABLES[match[2]](together)}\n\n{match[3]}", text)

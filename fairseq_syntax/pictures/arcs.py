@@ -111,7 +111,8 @@ class _Placed:
 
 
 def _placed(arcs: Sequence[Arc]) -> list[_Placed]:
-    """Arcs with their levels and ends: at each word, the outer arcs are the inner ones, so that none crosses another.
+    """Arcs with their levels and ends: at each word, the outer arcs are the inner ones, so that none crosses
+    another in a projective tree.
 
     The only arc to a word arrives at its middle. An arc without a head is above all that meet or cover its dependent.
     """

@@ -109,8 +109,8 @@ def _heat_maps(
     check_finite(weights, "the attention weights")
     if max(len(rows), len(columns)) > LARGEST:
         raise TooLarge(
-            f"a heat map of {len(rows)} rows and {len(columns)} columns cannot be read; draw a sentence of at most "
-            f"{LARGEST} tokens"
+            f"a heat map of {len(rows)} rows and {len(columns)} columns cannot be read; the most are "
+            f"{LARGEST}; draw a shorter sentence"
         )
     count = len(weights)
     across = isqrt(count - 1) + 1

@@ -35,12 +35,12 @@ def draw_variants(words: Sequence[str], variants: Sequence[Variant]):
     translation lacks are orange. Texts never overlap. In variant P, from 0, the arc of word I has the gid `arc-P-I`,
     and word I of the translation `translation-P-I`.
     """
-    trees = [variant.heads for variant in variants if variant.heads is not None]
+    trees = [_arcs(variant) for variant in variants if variant.heads is not None]
     pictures = []
     for number, variant in enumerate(variants):
         arcs = []
         if variant.heads is not None:
-            other = [any(tree[word] != head for tree in trees) for word, head in enumerate(variant.heads)]
+            other = [any(tree[word] != arc for tree in trees) for word, arc in enumerate(_arcs(variant))]
             arcs = tree_arcs(f"arc-{number}", variant.heads, variant.labels, other)
         pictures.append(ArcPicture([list(words), [str(i) for i in range(1, len(words) + 1)]], arcs))
     width = max(picture.width for picture in pictures)
@@ -65,9 +65,14 @@ def draw_variants(words: Sequence[str], variants: Sequence[Variant]):
 
 
 def _differs(variants: Sequence[Variant], number: int) -> set[int]:
-    """The places of words of a translation that the first translation, or the second for the first one, lacks."""
-    if len(variants) < 2:
-        return set()
-    own, other = variants[number].translation, variants[0 if number else 1].translation
-    blocks = SequenceMatcher(None, own, other, autojunk=False).get_matching_blocks()
-    return set(range(len(own))) - {block.a + i for block in blocks for i in range(block.size)}
+    """The places of words of a translation that another translation lacks."""
+    own, places = variants[number].translation, set()
+    for other in variants:
+        blocks = SequenceMatcher(None, own, other.translation, autojunk=False).get_matching_blocks()
+        places |= set(range(len(own))) - {block.a + i for block in blocks for i in range(block.size)}
+    return places
+
+
+def _arcs(variant: Variant) -> list[tuple[int, str]]:
+    """The head and the relation of each word."""
+    return list(zip(variant.heads, variant.labels or ["_"] * len(variant.heads), strict=True))

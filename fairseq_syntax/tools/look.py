@@ -1,11 +1,11 @@
 """fairseq-syntax look: draw the trees, heads, graphs, attention, gates or constituents of a model.
 
 It draws every kind of picture that the model supports, or only those of --kind:
-  tree         latent tree; the tree of CoNLL-U input is drawn below the words
-  graph        latent graph: the arcs above a probability
-  heads        source side: parent-scaled heads of PASCAL, the parsing head of LISA and planted heads, with the parent
-               of every word framed; for models with latent trees, the probability of every head for every dependent,
-               root first
+  tree         latent tree
+  graph        latent graph: the arcs above a probability. Below the words of both is the tree of CoNLL-U input
+  heads        source side: parent-scaled heads of PASCAL, the parsing head of LISA or planted heads, in the first layer
+               that has them; for models with latent trees, the probability of every head for every dependent, root
+               first. If a tree is given or read, the parent of every word is framed
   annotations  for these models, M: the syntactic annotation of every source token
 The other kinds show the decoder, with the reference of a split, or with its own translation of a text:
   translation  attention of each word of the translation to the source words
@@ -101,6 +101,8 @@ def look(
     shown = sentence
     if not isinstance(sentence, Shown):
         shown = show_sentence(loaded, *Cutter(loaded, Preparation()).of_sentence(sentence), **search)
+    if not len(shown.sentence):
+        raise ValueError("the sentence has no words; give another")
     figures, reasons = {}, []
     for kind in kinds or KINDS:
         try:
@@ -112,7 +114,7 @@ def look(
                 logger.warning("--kind %s: %s", kind, error)
             reasons.append(error)
     if not figures:
-        raise reasons[0]
+        raise next((reason for reason in reasons if isinstance(reason, TooLarge)), reasons[0])
     return figures
 
 
@@ -158,7 +160,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--kind", nargs="+", choices=KINDS, help="what to draw (default: all that the model supports)")
     add("--draw", metavar="PATH", help="one picture (.svg, .png or .pdf), or a folder for N-KIND.svg (default: look)")
-    add("--title", metavar="TEXT", help="title of the page, or above the picture")
+    add("--title", metavar="TEXT", help="title above the picture")
     add("--pieces", action="store_true", help="draw attention between subwords instead of words")
     add("--output", metavar="FILE", help="latent trees of all sentences, CoNLL-U; - is stdout")
     add(

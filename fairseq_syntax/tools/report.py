@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--output", required=True, metavar="FILE", help="page to write (.html)")
     add_shared(parser, "--overwrite")
-    add("--title", metavar="TEXT", help="title of the page, or above the picture")
+    add("--title", metavar="TEXT", help="title of the page (default: corpus and split)")
     group = parser.add_argument_group("systems").add_argument
     group("--split", metavar="NAME", help="split of RESULTS, such as test")
     group("--reference", required=True, action="append", metavar="FILE", help="reference text; may be repeated")

@@ -75,8 +75,9 @@ def draw(
 ):
     """A matplotlib figure of one of `look.KINDS`.
 
-    Attention is that between words (see `word_attention.join_attention`), with `pieces` that between pieces. Raises
-    NothingToShow: the model does not support it; ValueError: the sentence is too long for a heat map.
+    Heads, translation and syntax are attention between words (see `word_attention.join_attention`), with `pieces` that
+    between pieces; other kinds are of tokens. Raises NothingToShow: the model does not support it; ValueError: the
+    sentence is too long for a heat map.
     """
     if kind == "tree":
         return _tree(TreeInducer(loaded, decoder, evidence), shown)
@@ -231,6 +232,11 @@ def _latent_heads(loaded: Loaded, shown: Shown, pieces: bool):
     of_token, names = of_token[is_word], names[: int(of_token[is_word].max()) + 1]
     columns = torch.cat((of_token.new_zeros(1), of_token + 1))
     weights = join_attention(weights[None], columns[None], of_token[None])[0].numpy()
+    if not pieces:
+        # arcs between the pieces of a word count as ROOT, as in its graph
+        words = np.arange(len(weights))
+        weights[:, 0] += weights[words, words + 1]
+        weights[words, words + 1] = 0
     parents = None if pieces or not shown.sentence.is_parsed else np.array(shown.sentence.heads, dtype=float) + 1
     return draw_heat_map(
         weights, names, ["ROOT", *names], row_name="dependent", column_name="head", parents=parents, value="probability"
@@ -288,7 +294,10 @@ def _target(loaded: Loaded, shown: Shown, pieces: bool) -> tuple[list[str], torc
     tokens = _target_tokens(loaded, shown.batch)
     if pieces:
         return tokens, torch.arange(len(tokens))
-    words, numbers = words_of(tokens[:-1], loaded.subword_type(shown.subword_type))
+    try:
+        words, numbers = words_of(tokens[:-1], loaded.subword_type(shown.subword_type))
+    except ValueError:  # a piece of several words
+        return _target(loaded, shown, pieces=True)
     return [*words, tokens[-1]], torch.tensor([*numbers, len(words)])
 
 

@@ -42,6 +42,7 @@ from ..trees.edits import edited
 from . import verb
 from .preparation import Preparation
 
+MINUS = "\N{MINUS SIGN}"
 TREES = ("trees", "other")
 """Names of the files of trees in a folder of pairs, for the correct and for the incorrect translation."""
 
@@ -106,7 +107,7 @@ class WhatIf:
 
         variants = [
             Variant(
-                f"{reading.name} (log p {reading.scores[number]:.2f} per token)".replace("-", "\N{MINUS SIGN}"),
+                f"{reading.name} (log p {f'{reading.scores[number]:.2f}'.replace('-', MINUS)})",
                 *((reading.tree.heads, reading.tree.deprels) if reading.tree else (None, None)),
                 reading.words,
             )
@@ -451,7 +452,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--trees", metavar="FILE", help="CoNLL-U; its trees over the same words are compared, too")
     add("--no-parse", action="store_true", help="also translate without a parse")
     add("--draw", type=verb.picture, metavar="PICTURE", help="picture of trees and translations (.svg, .png or .pdf)")
-    add("--title", metavar="TEXT", help="title of the page, or above the picture")
+    add("--title", metavar="TEXT", help="title above the picture")
     verb.add_shared(parser, "--collapse-ranges", "--subword-type")
     verb.add_preparation(parser, tokenizer=False)
     verb.add_parsers(parser)

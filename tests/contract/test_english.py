@@ -57,7 +57,7 @@ def found(text: str, pattern: str) -> list[str]:
 # options that name what differs from verb to verb; all others mean the same everywhere
 OF_THE_VERB = """--input --output --subword-type --trees --seed --source-lang --target-lang --lowercase --subset
 --sentence --draw --pairs --head --format --source --system --split --reference --by
---train --target --results""".split()
+--train --target --title --results""".split()
 
 
 def test_an_option_has_one_wording():

@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib import pyplot as plt
 
+from fairseq_syntax.pictures.arcs import OTHER
 from fairseq_syntax.pictures.attention_maps import draw_attention, draw_heat_map, draw_positions
 from fairseq_syntax.pictures.dependency_trees import draw_tree
 from fairseq_syntax.pictures.figures import save_figure
+from fairseq_syntax.pictures.tree_variants import Variant, draw_variants
 
 WORDS = [*"a mm $5 and $6 Donaudampfschifffahrtsgesellschaft , i W_x^2 <b> & {x} \\frac \u00e4".split()] * 3
 FORTY = WORDS[:40]
@@ -53,7 +55,9 @@ def test_forty_words_do_not_overlap_and_every_arc_is_there():
             path = arcs[f"{name}-{i}"]._path_original
             vertices = axis.transData.transform(path.vertices)
             assert vertices[-1][0] == pytest.approx(centres[i], abs=1)
-            assert vertices[0][0] == pytest.approx(centres[i] if head == -1 else centres[head], abs=3 * len(tree))
+            # arcs leave a word 3 points apart
+            away = 3 * tree.count(head) * 100 / 72 + 1
+            assert vertices[0][0] == pytest.approx(centres[i] if head == -1 else centres[head], abs=away)
             assert side * (path.vertices[1 if head >= 0 else 0][1] - path.vertices[-1][1]) > 0
     texts = {text.get_gid(): text for text in axis.texts if "label" in (text.get_gid() or "")}
     expected = {
@@ -105,6 +109,24 @@ def test_arcs_of_a_projective_tree_do_not_meet(seed, size):
         assert not any(left < x < right and low < height < high for x, low, high in uprights), "none crosses another"
     assert len(set(tops)) == len(tops)
     plt.close(figure)
+
+
+def test_variants_mark_what_another_lacks():
+    words, long = list("abc"), ["und", "wieder"] * 8
+    variants = [
+        Variant("given", [1, -1, 1], ["x", "root", "y"], ["eins", "zwei"]),
+        Variant("other label", [1, -1, 1], ["z", "root", "y"], ["eins", "drei"]),
+        Variant("no parse", None, None, ["eins", "zwei", *long]),
+    ]
+    figure = draw_variants(words, variants)
+    texts = {text.get_gid(): text for text in figure.texts if text.get_gid()}
+    marked = {gid for gid, text in texts.items() if text.get_color() == OTHER}
+    assert marked == {"translation-0-1", "translation-1-1", *(f"translation-2-{i}" for i in range(1, 2 + len(long)))}
+    arcs = {a.get_gid(): a.get_linestyle() for a in figure.findobj(lambda a: (a.get_gid() or "").startswith("arc-"))}
+    assert {gid for gid, style in arcs.items() if style != "-"} == {"arc-0-0", "arc-1-0"}
+    drawn = [text for holder in (figure, *figure.axes) for text in holder.texts if text.get_text()]
+    assert overlapping(boxes(figure, drawn)) == []
+    assert len({round(box.y0) for box in boxes(figure, [texts[f"translation-2-{i}"] for i in range(18)])}) > 1, "wraps"
 
 
 @settings(max_examples=10)

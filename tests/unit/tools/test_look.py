@@ -371,6 +371,8 @@ def test_attention_between_words(latent, draw):
         expected = np.zeros((rows[-1] + 1, columns[-1] + 1))
         for i, row in enumerate(rows):
             for j, column in enumerate(columns):
+                if names[0] == "ROOT" and column == row + 1:
+                    column = 0  # arcs between the pieces of a word
                 expected[row, column] += pieces[i, j] / rows.count(row)
         assert image_of(axis) == pytest.approx(expected, abs=1e-5)
         assert labels(axis)[1] == names
@@ -618,7 +620,7 @@ def test_heat_maps_that_cannot_be_read_are_left_out(latent, trained, caplog):
     figures = look.look(loaded, text)
     assert list(figures) == ["heads", "tree", "graph", "annotations", "gate"]
     assert "--kind translation: a heat map of 201 rows" in caplog.text
-    with pytest.raises(ValueError, match="cannot be read; draw a sentence of at most 100 tokens"):
+    with pytest.raises(ValueError, match="cannot be read; the most are 100; draw a shorter sentence"):
         look.look(loaded, text, ["translation"])
     plt.close("all")
 
