@@ -15,6 +15,11 @@ from .plan import NAME, PlanError, read_plan
 from .run import Run, RunError, load, read_records
 
 
+def default_jobs(gpu: bool) -> int:
+    """Trainings at a time: one per core, or one that has the GPU for itself."""
+    return 1 if gpu else os.cpu_count() or 1
+
+
 class Experiment:
     """An experiment in a folder.
 
@@ -59,17 +64,16 @@ class Experiment:
 
         Args:
             only: see `runs`.
-            jobs: trainings at a time, with one thread each; None: one a core.
+            jobs: trainings at a time, with one thread each; None for `default_jobs`.
             gpu: train and translate on a GPU.
             every: seconds between two lines of progress.
 
         Raises ValueError: the data cannot be made, or a record is wrong.
         """
-        jobs = jobs or os.cpu_count() or 1
         runs = self.runs(only, gpu)
         if any(not run.record.exists() for run in runs):
             self.prepare()
-            self.failed = schedule.run_all(runs, jobs, every)
+            self.failed = schedule.run_all(runs, jobs or default_jobs(gpu), every)
         return [load(run.record) for run in runs if run.record.exists()]
 
     def answer(self) -> list[str]:

@@ -15,7 +15,6 @@ examples:
 """
 
 import argparse
-import os
 import re
 import shlex
 from pathlib import Path
@@ -38,9 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--jobs",
         type=positive,
-        default=os.cpu_count(),
         metavar="N",
-        help="trainings to run at once, one thread each (default: one per core, %(default)s)",
+        help="trainings to run at once, one thread each (default: one per core; with --gpu, 1)",
     )
     add("--gpu", action="store_true", help="use a GPU (default: CPUs)")
     add("--list", action="store_true", help="only print the runs that have no record yet")
@@ -95,7 +93,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from ..experiment import Experiment, schedule
+    from ..experiment import Experiment, default_jobs, schedule
     from ..experiment.settings import fit_budget
 
     if args.train:
@@ -105,6 +103,7 @@ def run(args: argparse.Namespace) -> None:
         raise ValueError(
             f"{args.folder}: holds no experiment.toml; begin with --source, --target, --train, --valid, --test"
         )
+    jobs = args.jobs or default_jobs(args.gpu)
     experiment = Experiment(args.folder, args.output, args.results)
     runs = experiment.runs(args.only, args.gpu)
     left = [run for run in runs if not run.record.exists()]
@@ -113,13 +112,13 @@ def run(args: argparse.Namespace) -> None:
         return
     if left and not args.report:
         experiment.prepare()
-        schedule.time_updates(left, args.jobs)
+        schedule.time_updates(left, jobs)
         if args.budget:
-            schedule.say(f"--budget: {fit_budget(experiment.plan, left, args.budget, args.jobs)}")
+            schedule.say(f"--budget: {fit_budget(experiment.plan, left, args.budget, jobs)}")
             experiment = Experiment(args.folder, args.output, args.results)
             left = experiment.runs(args.only, args.gpu)
-        _estimate(left, args.jobs)
-        experiment.run(args.only, args.jobs, args.gpu, args.every)
+        _estimate(left, jobs)
+        experiment.run(args.only, jobs, args.gpu, args.every)
     for line in experiment.answer():
         print(f"{line}.")
     for page in sorted(experiment.out.glob("report*.html")):

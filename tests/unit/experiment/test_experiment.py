@@ -19,6 +19,7 @@ import pytest
 import sacrebleu
 from contract.command_lines import parse
 
+from fairseq_syntax.experiment import default_jobs
 from fairseq_syntax.experiment.answer import warnings
 
 FOLDER = Path(__file__).resolve().parents[3] / "examples" / "experiments"
@@ -565,3 +566,8 @@ def test_progress_tells_updates_between_validations(tmp_path):
     assert status(run) == "1,050 of 3,000 updates, valid loss 6.500"
     (run.folder / "trained").touch()
     assert status(run) == "translating"
+
+
+def test_one_training_has_the_gpu_for_itself(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    assert (default_jobs(gpu=False), default_jobs(gpu=True)) == (16, 1)
