@@ -127,10 +127,10 @@ class _FakePipeline:
 @pytest.mark.parametrize(
     "change, message",
     [
-        (lambda s: [*s, ["more"]], "made 3 sentences of 2"),
-        (lambda s: [[*s[0], "more"], s[1]], "other words"),
-        (lambda s: [s[0], ["changed"] * len(s[1])], "other words"),
-        (lambda s: s[::-1], "other words"),
+        (lambda s: [*s, ["more"]], "turned 2 sentences into 3"),
+        (lambda s: [[*s[0], "more"], s[1]], "changed its words"),
+        (lambda s: [s[0], ["changed"] * len(s[1])], "changed its words"),
+        (lambda s: s[::-1], "changed its words"),
     ],
 )
 def test_other_words_than_given_are_noticed(change, message):
