@@ -78,7 +78,9 @@ def _pictures(plan: Plan, folder: Path) -> dict[str, tuple[str, Callable]]:
             lambda: draw_training(learners, "character"),
         ),
     }
-    there = [any(against.values()), bool(by_length), bool(found), bool(learners)]
+    # a picture of one or two numbers says less than the table
+    rows = sum(len(one["systems"]) - 1 for one in next(iter(against.values()), ()))
+    there = [rows > 2, bool(by_length), bool(found), bool(learners)]
     return {file: pictures[file] for file, some in zip(pictures, there, strict=True) if some}
 
 

@@ -44,7 +44,7 @@ def signed_ticks(axis) -> None:
 
 
 def label_ends(axis, ends: Mapping[str, tuple[float, float, str]]) -> None:
-    """Write names at the right of a panel, each at the end of its line, and apart from each other.
+    """Write names to the right of the ends of their lines, and apart from each other.
 
     Args:
         axis: a panel whose lines, limits and scales are final.
@@ -66,5 +66,6 @@ def label_ends(axis, ends: Mapping[str, tuple[float, float, str]]) -> None:
         places[names[0]] = max(places[names[0]], 0)
     for name, (x, y, color) in ends.items():
         line = dict(arrowstyle="-", linestyle=":", linewidth=0.8, color=color, shrinkA=0, shrinkB=2, relpos=(0, 0.5))
-        where = dict(xytext=(1.06, places[name]), textcoords="axes fraction", va="center", annotation_clip=False)
+        left = axis.transAxes.inverted().transform(axis.transData.transform((x, y)))[0] + 0.06
+        where = dict(xytext=(left, places[name]), textcoords="axes fraction", va="center", annotation_clip=False)
         axis.annotate(shown(name), (x, y), color=color, size=size, arrowprops=line, **where).set_parse_math(False)
