@@ -14,6 +14,9 @@ import pytest
 from contract.command_lines import REPOSITORY
 from sacrebleu.metrics import BLEU
 
+from fairseq_syntax.evaluate.probes import read_probes
+from fairseq_syntax.evaluate.tree_pairs import BOTH_TRANSLATIONS, tree_pairs_of
+
 EXPERIMENTS = REPOSITORY / "examples" / "experiments"
 RESULTS = REPOSITORY / "docs" / "results"
 RECORD = {
@@ -461,3 +464,20 @@ def test_bleu_of_real_corpora_comes_out_again(results, real_data, tmp_path, corp
         unpack(real_data / "ud" / "de_pud.conllu.gz", words=None, trees=None, raw=str(tmp_path / "pud.de"))
         files.append(tmp_path / "pud.de")
     assert recomputed(results, RESULTS / corpus, files)
+
+
+def test_what_is_said_of_seeds_of_pascal_is_in_the_records():
+    """In prose, which no marker writes: shares of pairs, and validation BLEU of the bundled model and of its seed."""
+    of_seeds = read_probes(RESULTS / "agreement")["whatif"]["pascal"].values()
+    shares = [100 * tree_pairs_of(record).measures()[BOTH_TRANSLATIONS].mean() for record in of_seeds]
+    said = "{:.0f}, {:.0f} and {:.0f} %".format(*shares)
+    for page in (REPOSITORY / "docs" / "systems" / "pascal.md", REPOSITORY / "examples" / "notebook.ipynb"):
+        assert said in " ".join(
+            page.read_text(encoding="utf8").replace("\\n", "").replace('",', "").replace('"', "").split()
+        )
+    records = [RESULTS / "agreement" / f"pascal-{seed}.json" for seed in (3, 1, 2)] + [RESULTS / "bundled-pascal.json"]
+    best, *others, bundled = (
+        f"{json.loads(path.read_text(encoding='utf8'))['scores']['valid']['BLEU']['score']:.1f}" for path in records
+    )
+    page = (REPOSITORY / "docs" / "systems" / "pascal.md").read_text(encoding="utf8")
+    assert f"({best}, the others {others[0]} and {others[1]})" in page and f"reaches {bundled} (" in page
