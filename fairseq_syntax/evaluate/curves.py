@@ -109,59 +109,52 @@ def in_order(parses: Iterable[Parses]) -> list[Parses]:
     return sorted(set(parses), key=lambda level: (level.alone != "", -level.uas))
 
 
-_DRAWN = {"BLEU": "BLEU", "agreement, %": "verbs that agree, %"}
-"""Title of a measure that is drawn -> of its axis."""
-
-
 @styled()
 def draw_parse_quality(curves: dict[str, dict[Parses, list[dict]]]):
-    """A matplotlib figure of the result of `parse_points`: a panel for BLEU and agreement, and one line per system.
+    """A matplotlib figure of BLEU over the UAS of parses, from the result of `parse_points`; None without parses.
 
-    It is None without curves. Lines are means over runs, in a band from the lowest to the highest. Parses that are
-    alone stand at the right, with hollow marks.
+    Lines are means over runs, in a band from the lowest to the highest. Parses that are alone are in a panel of their
+    own.
     """
     if not curves:
         return None
-    figure, axes = plt.subplots(1, len(_DRAWN), figsize=(7.2, 3.3), layout="constrained")
-    levels = in_order(chain.from_iterable(curves.values()))
-    series = [parses.uas for parses in levels if not parses.alone]
-    step = 0.45 * (max(series) - min(series)) or 1
-    places = {parses: parses.uas for parses in levels}
-    places |= {parses: min(series) - step * (i + 1) for i, parses in enumerate(filter(lambda p: p.alone, levels))}
-    # numbers too close to the one before are left out
-    ticks = [
-        "" if i % 2 and not parses.alone and places[levels[i - 1]] - places[parses] < step / 2 else _tick(parses)
-        for i, parses in enumerate(levels)
-    ]
-    for axis, title in zip(axes, _DRAWN, strict=True):
-        ends = {}
-        for i, (name, points) in enumerate(curves.items()):
-            scores = {parses: [MEASURES[title](point) for point in points[parses]] for parses in points}
-            color, dashes = COLORS[i % len(COLORS)], "-" if i < len(COLORS) else "--"
-            style = dict(color=color, linestyle=dashes, marker=MARKS[i % len(MARKS)], markersize=4, clip_on=False)
-            for alone in (False, True):
-                found = {places[parses]: of_runs for parses, of_runs in scores.items() if bool(parses.alone) == alone}
-                means = [statistics.mean(of_runs) for of_runs in found.values()]
-                low, high = (list(map(end, found.values())) for end in (min, max))
-                axis.plot(
-                    list(found), means, linewidth=0 if alone else 1, fillstyle="none" if alone else "full", **style
-                )
-                if alone:
-                    axis.vlines(list(found), low, high, color=color, linewidth=0.8)
-                else:
-                    axis.fill_between(list(found), low, high, color=color, alpha=0.12, linewidth=0)
-            last = min(scores, key=places.__getitem__)
-            ends[name] = places[last], statistics.mean(scores[last]), color
-        axis.set_xticks(list(places.values()), ticks, parse_math=False)
-        axis.set(xlabel="UAS of the trees that are read, %", ylabel=_DRAWN[title])
-        axis.margins(x=0)
-        axis.invert_xaxis()
-        if len(places) > len(series):
-            axis.axvline(min(series) - step / 2, color="0.6", linewidth=0.6)
+    alone = [parses for parses in in_order(chain.from_iterable(curves.values())) if parses.alone]
+    figure, axes = plt.subplots(
+        1,
+        1 + bool(alone),
+        figsize=(5.4 + 0.9 * len(alone), 3.6),
+        squeeze=False,
+        sharey=True,
+        width_ratios=[4, *[0.8 * len(alone)] * bool(alone)],
+        layout="constrained",
+    )
+    axes = axes[0]
+    ends: list[dict[str, tuple[float, float, str]]] = [{} for _ in axes]
+    for i, (name, points) in enumerate(curves.items()):
+        color, dashes = COLORS[i % len(COLORS)], "-" if i < len(COLORS) else "--"
+        style = dict(color=color, linestyle=dashes, marker=MARKS[i % len(MARKS)], markersize=4, clip_on=False)
+        places: list[dict[float, list[dict]]] = [{p.uas: points[p] for p in points if not p.alone}]
+        places.append({alone.index(p): points[p] for p in points if p.alone})
+        for axis, of_places, end in zip(axes, places, ends, strict=False):
+            if not of_places:
+                continue
+            scores = [[MEASURES["BLEU"](point) for point in of_runs] for of_runs in of_places.values()]
+            means, low, high = ([of(of_runs) for of_runs in scores] for of in (statistics.mean, min, max))
+            end[name] = *list(zip(of_places, means, strict=True))[-1], color
+            if axis is axes[0]:
+                axis.plot(list(of_places), means, linewidth=1, **style)
+                axis.fill_between(list(of_places), low, high, color=color, alpha=0.12, linewidth=0)
+            else:
+                axis.plot(list(of_places), means, **style | dict(linewidth=0))
+                axis.vlines(list(of_places), low, high, color=color, linewidth=0.8)
+    axes[0].set(xlabel="UAS of the trees that are read, %", ylabel="BLEU")
+    axes[0].margins(x=0)
+    axes[0].invert_xaxis()
+    for axis in axes[1:]:
+        names = [f"{shown(parses.alone)}\n({parses.uas:.0f} %)" for parses in alone]
+        axis.set_xticks(range(len(alone)), names, parse_math=False)
+        axis.set_xlim(-0.5, len(alone) - 0.5)
+    for axis, end in zip(axes, ends, strict=True):
         axis.grid(axis="y")
-        label_ends(axis, ends)
+        label_ends(axis, end)
     return figure
-
-
-def _tick(parses: Parses) -> str:
-    return f"{parses.uas:.0f}" + (f"\n{shown(parses.alone)}" if parses.alone else "")

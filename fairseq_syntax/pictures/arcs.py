@@ -9,6 +9,7 @@ import numpy as np
 
 from .figures import plt, shown, without_glyph_warnings  # before the rest of matplotlib
 
+from matplotlib.lines import Line2D  # isort: skip
 from matplotlib.patches import FancyArrowPatch  # isort: skip
 from matplotlib.path import Path as Outline  # isort: skip
 
@@ -22,6 +23,7 @@ _APART = 3.0  # points between labels, and between arcs at a word
 _ROUND = 6.0  # radius in points of the corners of an arc
 COLOUR, OTHER = "#0072b2", "#d55e00"
 """Colours of arcs, and of those that another tree lacks; people who are colour-blind tell them apart."""
+_REFERENCE = "0.35"
 
 
 @dataclass(frozen=True)
@@ -86,14 +88,22 @@ class ArcPicture:
                 gid = None if number else f"word-{i}"
                 axis.text(self.centres[i], -(0.5 + number) * _LINE, text, gid=gid, **small, **_CENTRED)
         _draw(axis, self._above, self.centres, 0.0, 1, COLOUR)
-        _draw(axis, self._below, self.centres, -_LINE * len(self.lines), -1, "0.35")
+        _draw(axis, self._below, self.centres, -_LINE * len(self.lines), -1, _REFERENCE)
 
 
 def draw_arcs(lines: Sequence[Sequence[str]], above: Sequence[Arc], below: Sequence[Arc] | None):
-    """A matplotlib figure of an `ArcPicture` with these arguments."""
+    """A matplotlib figure of an `ArcPicture` with these arguments; with `below`, a legend says which tree is which."""
     picture = ArcPicture(lines, above, below)
     figure = plt.figure(figsize=(picture.width / 72, picture.height / 72))
     picture.draw(figure.add_axes((0, 0, 1, 1)))
+    if below is not None:
+        signs = {"model": dict(color=COLOUR), "model, not in the reference tree": dict(color=OTHER, linestyle="--")}
+        found = [any(arc.other is other for arc in above) for other in (False, True)]
+        drawn = {name: style for (name, style), any_arc in zip(signs.items(), found, strict=True) if any_arc}
+        drawn["reference tree"] = dict(color=_REFERENCE)
+        lines = [Line2D([], [], **style) for style in drawn.values()]
+        style = dict(fontsize=_LABEL, frameon=False, ncols=len(drawn), handlelength=1.6, columnspacing=1.2)
+        figure.legend(lines, drawn, loc="lower left", bbox_to_anchor=(0, 1), **style)
     return figure
 
 

@@ -32,7 +32,7 @@ def draw_heat_map(
     parents: np.ndarray | None = None,
     value: str = "weight",
 ):
-    """A figure with a heat map of weights (R, C); colours range from 0 to the largest weight.
+    """A figure with a heat map of weights (R, C); colours range from 0 to the largest weight, rounded up to a tenth.
 
     The column of every row's parent is framed, see `draw_attention`; `value` names the colours. Raises TooLarge.
     """
@@ -120,7 +120,7 @@ def _heat_maps(
         down, across, figsize=(size[0] * across + 2, (size[1] + 1) * down + 1), squeeze=False, layout="constrained"
     )
     axes = grid.ravel()
-    largest = float(weights.max(initial=0.0)) or 1.0
+    largest = ceil(10 * float(weights.max(initial=0.0)) - 1e-4) / 10 or 1.0
     for h, axis in enumerate(axes[:count]):
         image = draw_cells(axis, weights[h], rows if h % across == 0 else None, columns, largest)
         axis.set_xlabel(names[h])

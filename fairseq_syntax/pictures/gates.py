@@ -27,6 +27,7 @@ class GatedSentence:
 
 
 _SIZE, _PAD, _ROW = 9.0, 3.0, 17.0  # font size, padding of tokens and distance of lines, in points
+_NAMES = 54.0  # width in points of the names of lines
 
 
 def draw_gates(sentences: Sequence[GatedSentence], width: float = 460.0):
@@ -42,11 +43,13 @@ def draw_gates(sentences: Sequence[GatedSentence], width: float = 460.0):
         source = [{"color": "0.45", "gid": f"source-{number}-{i}"} for i in range(len(sentence.source))]
         darkness = sentence.norms / (high or 1.0)
         target = [_look(dark, i == sentence.highest) for i, dark in enumerate(darkness.tolist())]
-        for tokens, looks in ((sentence.source, source), (sentence.tokens, target)):
+        for name, tokens, looks in (("source", sentence.source, source), ("translation", sentence.tokens, target)):
+            if tokens:
+                places.append((name, 0.0, row, {"color": "0.45", "ha": "left", "fontsize": _SIZE - 2}))
             for token, (middle, line), look in zip(
-                tokens, wrapped(tokens, _SIZE, width, _PAD, _PAD, "bold"), looks, strict=True
+                tokens, wrapped(tokens, _SIZE, width - _NAMES, _PAD, _PAD, "bold"), looks, strict=True
             ):
-                places.append((token, middle, row + line, look))
+                places.append((token, _NAMES + middle, row + line, look))
             row = places[-1][2] + 1 if tokens else row
         row += 0.5
     height = (row + 1.6) * _ROW
@@ -56,8 +59,8 @@ def draw_gates(sentences: Sequence[GatedSentence], width: float = 460.0):
     axis.axis("off")
     style = dict(fontsize=_SIZE, ha="center", va="center", parse_math=False)
     for text, middle, row, look in places:
-        axis.text(middle, (row + 0.5) * _ROW, shown(text), **style, **look)
-    _draw_colour_bar(figure, height, high)
+        axis.text(middle, (row + 0.5) * _ROW, shown(text), **(style | look))
+    _draw_colour_bar(figure, width, height, high)
     return figure
 
 
@@ -70,10 +73,10 @@ def _look(dark: float, highest: bool) -> dict:
     }
 
 
-def _draw_colour_bar(figure, height: float, high: float) -> None:
+def _draw_colour_bar(figure, width: float, height: float, high: float) -> None:
     """Draw a bar of colours and norms along the lower edge."""
     ends = [[c / 255 for c in _colour(darkness)] for darkness in (0.0, 1.0)]
-    bar = figure.add_axes((0.02, 0.9 * _ROW / height, 0.4, 0.4 * _ROW / height))
+    bar = figure.add_axes((_NAMES / width, 0.9 * _ROW / height, 0.4, 0.4 * _ROW / height))
     colours = ScalarMappable(Normalize(0, high or 1.0), LinearSegmentedColormap.from_list("gate", ends))
     figure.colorbar(colours, cax=bar, orientation="horizontal")
     bar.tick_params(labelsize=_SIZE - 2)

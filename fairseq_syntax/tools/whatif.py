@@ -93,7 +93,7 @@ class WhatIf:
             for number, word in enumerate(words, 1)
         ]
         shown = [format_table(["", "word", *names], rows, form)]
-        header = ["tree", *(f"log p, {name}" for name in names), "translation"]
+        header = ["tree", *(f"log p ({name})" for name in names), "translation"]
         rows = [(r.name, *(f"{score:.2f}" for score in r.scores), " ".join(r.words)) for r in self.readings]
         shown.append(format_table(header, rows, form))
         looks = [_most(words, reading) for reading in self.readings]
@@ -194,7 +194,7 @@ class GivenTrees:
         messages = []
         if heads and not labels and self.tags_only:
             messages.append("the model reads only labels and tags, so changed heads have no effect; give --label, too")
-        if labels and "deprels" not in self._dictionaries:
+        if labels and not heads and "deprels" not in self._dictionaries:
             messages.append("the model reads no labels, so --label has no effect")
         unknown = {
             tag
@@ -278,8 +278,7 @@ def whatif(
     readings = _readings(model, sentence, source, parser, options or ParserOptions())
     tree, heads, labels = readings[-1].tree, heads or {}, labels or {}
     if heads or labels:
-        name = ", ".join(f"{word}={value}" for word, value in (*heads.items(), *labels.items()))
-        readings.append(Reading(name, edited(tree, heads, labels)))
+        readings.append(Reading("changed", edited(tree, heads, labels)))
     if trees:
         readings += _others(trees, tree)
     if no_parse and not model.latent:
@@ -292,12 +291,12 @@ def _readings(model: GivenTrees, sentence: Sentence, source, parser: str | None,
     """The tree to be edited, preceded by the model's latent tree if it has one."""
     if not model.latent:
         parsed = sentence if sentence.is_parsed else model.parse(sentence, parser, options, source.place)
-        return [Reading("given", parsed)]
+        return [Reading("original", parsed)]
     from .latent_trees import TreeInducer
 
     heads = TreeInducer(model.loaded)([source])[0]
     own = replace(sentence, heads=heads, deprels=["_"] * len(heads))
-    reading = Reading("given", sentence) if sentence.is_parsed else Reading("its own best", own)
+    reading = Reading("original", sentence) if sentence.is_parsed else Reading("its own best", own)
     return [Reading("its own", own, free=True), reading]
 
 

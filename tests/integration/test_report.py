@@ -224,23 +224,16 @@ def test_parses_that_are_alone_in_their_folder_are_no_part_of_the_series():
     assert titles(("t60", 60), ("gold/t", 100)) == ["UAS 100", "UAS 60"]
 
 
-def test_parses_that_are_alone_are_beside_the_line():
+def test_parses_that_are_alone_have_a_panel():
     from fairseq_syntax.evaluate.curves import draw_parse_quality, parse_points
 
     curve = [{**point(uas), "parses": file} for file, uas in (("gold/t", 100), ("w/1", 60), ("w/2", 40), ("p/t", 81))]
     found = parse_points({"a": {"1": {"curve_of_parses": curve}}})
-    for axis in draw_parse_quality(found).axes:
-        filled, hollow = (
-            [
-                list(line.get_xdata())
-                for line in axis.lines
-                if line.get_marker() == "o" and line.get_fillstyle() == style
-            ]
-            for style in ("full", "none")
-        )
-        assert filled == [[100, 60, 40]] and hollow == [[13]]
-        assert [label.get_text() for label in axis.get_xticklabels()] == ["100", "60", "40", "81\np"]
-        assert [text.get_text() for text in axis.texts] == ["a"]
+    series, alone = draw_parse_quality(found).axes
+    assert [list(line.get_xdata()) for line in series.lines] == [[100, 60, 40]]
+    assert [(list(line.get_xdata()), list(line.get_ydata())) for line in alone.lines] == [([0], [81])]
+    assert [label.get_text() for label in alone.get_xticklabels()] == ["p\n(81 %)"]
+    assert [text.get_text() for axis in (series, alone) for text in axis.texts] == ["a", "a"]
 
 
 def test_words_that_the_reference_has_not_are_marked():

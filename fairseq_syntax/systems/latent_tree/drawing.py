@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...pictures.arcs import COLOUR, OTHER, text_widths
+from ...pictures.arcs import COLOUR, text_widths
 from ...pictures.attention_maps import draw_heat_map
 from ...pictures.figures import plt, shown  # before the rest of matplotlib
+from ...trees.characters import SPACE
 from .transitions import NONE, Action, Constituents
 from .tree_files import Tree, TreeRecord
 
@@ -22,14 +23,14 @@ _SLOT = 8.0  # points between the middles of symbols, at least
 _SHORT = 2.5  # points to either side of its middle, of the bar of a constituent of one child
 _STEP = 11.0  # points between constituents, one above the other
 _LINE = 13.0  # points of a line of text
-_COLOURS = (COLOUR, OTHER)
+_SPACES = str.maketrans(SPACE, "\N{OPEN BOX}")  # easier to read than a bar
 
 
 def draw_trees(pair: TreeRecord):
     """A figure of the trees of a sentence and of its translation, one above the other.
 
-    Symbols are leaves; a bar is a constituent, from its first to its last child, and a line leads up from its middle to
-    the bar around it. The bar of the root is thicker. Lines never cross.
+    Symbols are leaves, and spaces are shown as ␣; a bar is a constituent, from its first to its last child, and a line
+    leads up from its middle to the bar around it. The bar of the root is thicker. Lines never cross.
 
     Both axes are in points. The bars of a tree have the gid `source-bars` or `target-bars`, in the order of opening,
     and the other lines `source-lines` or `target-lines`.
@@ -42,15 +43,13 @@ def draw_trees(pair: TreeRecord):
     total = sum(heights)
     figure = plt.figure(figsize=(width / 72, total / 72))
     bottom = total
-    for (side, tree), places, built, height, colour in zip(
-        sides.items(), centres, trees, heights, _COLOURS, strict=True
-    ):
+    for (side, tree), places, built, height in zip(sides.items(), centres, trees, heights, strict=True):
         bottom -= height
         axis = figure.add_axes((0, bottom / total, 1, height / total))
         # one unit is one point
         axis.set(xlim=(0, width), ylim=(-_LINE * 1.6, height - _LINE * 1.6))
         axis.axis("off")
-        _draw(axis, side, tree, places, built, colour)
+        _draw(axis, side, tree, places, built)
         axis.text(_LINE / 2, height - _LINE * 2.1, side, fontsize=_SMALL, color="0.35", va="center")
     return figure
 
@@ -62,12 +61,12 @@ def _centres(symbols: Sequence[str]) -> np.ndarray:
     return _LINE + widths.cumsum() - widths / 2
 
 
-def _draw(axis, side: str, tree: Tree, centres: np.ndarray, built: Constituents, colour: str) -> None:
+def _draw(axis, side: str, tree: Tree, centres: np.ndarray, built: Constituents) -> None:
     for number, symbol in enumerate(tree.symbols):
         axis.text(
             centres[number],
             -_LINE / 2,
-            shown(symbol),
+            shown(symbol).translate(_SPACES),
             fontsize=_FONT,
             gid=f"{side}-{number}",
             ha="center",
@@ -83,7 +82,7 @@ def _draw(axis, side: str, tree: Tree, centres: np.ndarray, built: Constituents,
     bars = np.stack((left - short, above, right + short, above), axis=1)
     width = np.where(built.parent == NONE, 2.0, 1.2)
     add = axis.add_collection
-    add(LineCollection(bars.reshape(-1, 2, 2), linewidths=width, color=colour, capstyle="butt", gid=f"{side}-bars"))
+    add(LineCollection(bars.reshape(-1, 2, 2), linewidths=width, color=COLOUR, capstyle="butt", gid=f"{side}-bars"))
     inner = built.parent != NONE
     middle = (left + right) / 2
     generated = np.flatnonzero(np.array(tree.actions) == Action.GEN)[:-1]

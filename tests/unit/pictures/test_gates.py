@@ -22,7 +22,9 @@ def test_the_picture_shows_every_token_darker_for_a_higher_norm_and_none_over_an
     figure = draw_gates(sentences)
     texts = figure.axes[0].texts
     sources = {text.get_gid(): text for text in texts if text.get_gid()}
-    tokens = [text for text in texts if not text.get_gid()]
+    names = [text for text in texts if text.get_text() in ("source", "translation")]
+    assert len(names) == sum(len(s.source) > 0 for s in sentences) + len(sentences)
+    tokens = [text for text in texts if not text.get_gid() and text not in names]
     assert [text.get_text() for text in tokens] == [token for s in sentences for token in s.tokens]
     assert {gid: text.get_text() for gid, text in sources.items()} == {
         f"source-{n}-{i}": html.unescape(token) for n, s in enumerate(sentences) for i, token in enumerate(s.source)

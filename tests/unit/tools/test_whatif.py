@@ -112,7 +112,7 @@ def test_a_tree_comes_from_a_file_a_parser_or_nowhere(run, changed):
     given, new = changed.folder / "given.conllu", changed.folder / "new.conllu"
     found = tables(run(arch, "--input", given, "--trees", new, "--no-parse", *form))
     assert [row[:3] for row in found[1][1:3]] == [
-        [name, *row[1:3]] for name, row in zip(("given", "line 1"), expected[1][1:], strict=True)
+        [name, *row[1:3]] for name, row in zip(("original", "line 1"), expected[1][1:], strict=True)
     ]
     assert found[1][3][0] == "no parse" and {row[4] for row in found[0][1:]} == {"-"}
     parsed = tables(run(arch, "--input", changed.folder / "text", "--parser", "conllu", "--parser-model", given, *form))
@@ -127,7 +127,7 @@ def test_latent_heads_are_clamped(arch, latent, trained, run, changed):
     training = ["--sa-scaled-heads"] if arch == "fa_nmt_tiny" else []
     given = "--input", changed.folder / "given.conllu", *changed.edits[:2], "--format", "tsv"
     _, found, _ = tables(run(arch, *given, training=training))
-    assert [row[0] for row in found[1:3]] == ["its own", "given"] and len(found) == 4
+    assert [row[0] for row in found[1:3]] == ["its own", "original"] and len(found) == 4
     text, score = interactive(latent, trained(arch, *training), changed, "given")
     assert found[1][4] == text and float(found[1][1]) == pytest.approx(score, abs=0.02)
     assert len(set(found[1][1:4])) == 3, "all three are different graphs"

@@ -49,7 +49,7 @@ def check(axis, side, tree):
     texts = {text.get_gid(): text for text in axis.texts}
     assert texts.pop(None).get_text() == side
     symbols = oracle.leaves(tree)
-    assert [texts[f"{side}-{i}"].get_text() for i in range(len(symbols))] == symbols
+    assert [texts[f"{side}-{i}"].get_text() for i in range(len(symbols))] == [s.replace("▁", "␣") for s in symbols]
     assert len(texts) == len(symbols)
     centres = [texts[f"{side}-{i}"].get_position()[0] for i in range(len(symbols))]
     bars, lines = segments_of(axis, f"{side}-bars"), segments_of(axis, f"{side}-lines")
