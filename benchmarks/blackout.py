@@ -59,7 +59,6 @@ def run(quick: bool, rounds: int = 5) -> None:
     for vocabulary in (100,) if quick else VOCABULARIES:
         timed = contestants(vocabulary, sentences, tokens, width, noise_words)
         seconds = side_by_side(timed, 1 if quick else rounds, warm_up=1)
-        target = ">= 2 (shared by a batch)" if vocabulary >= 24_000 else None
         title = f"output layer of {vocabulary} words, {noise_words} noise words, width {width}"
         words = sentences * tokens
-        report(f"{title}, {words} target words", seconds, "full softmax", target, words)
+        report(f"{title}, {words} target words", seconds, "full softmax", words)

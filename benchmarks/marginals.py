@@ -96,10 +96,8 @@ def speed(batch: int, length: int, device: str, rounds: int) -> None:
             inputs, gradients = (arcs.to(dtype), roots.to(dtype)), tuple(part.to(dtype) for part in weights)
             runs[f"{name}, {str(dtype)[6:]}"] = synchronized(function, *inputs, gradients=gradients)
     seconds = side_by_side(runs, rounds)
-    report(
-        f"marginals of {batch} sentences of {length} words, forward and backward, {device}",
-        seconds, "torch.linalg.inv", ">= 0.333, and faster than the loop",
-    )  # fmt: skip
+    title = f"marginals of {batch} sentences of {length} words, forward and backward, {device}"
+    report(title, seconds, "torch.linalg.inv")
 
 
 def errors(scales: list[int], sentences: int, length: int) -> None:

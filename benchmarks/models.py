@@ -162,22 +162,20 @@ def update(model, criterion, batches: list[dict]) -> Callable[[], None]:
     return step
 
 
-def training(systems: dict[str, dict], sentences: int, length: int, rounds: int, target: str | None) -> None:
+def training(systems: dict[str, dict], sentences: int, length: int, rounds: int) -> None:
     """Forward, backward and update, against the first of the systems."""
     steps, words = training_steps(systems, sentences, length)
     # a multiple of the number of batches, so that all systems time the same ones
     seconds = side_by_side(steps, rounds * 4, warm_up=4)
-    report(f"training step, {sentences} sentences of {length} tokens", seconds, next(iter(systems)), target, words)
+    report(f"training step, {sentences} sentences of {length} tokens", seconds, next(iter(systems)), words)
 
 
-def generation(
-    systems: dict[str, dict], sentences: int, length: int, beam: int, rounds: int, target: str | None = None
-) -> None:
+def generation(systems: dict[str, dict], sentences: int, length: int, beam: int, rounds: int) -> None:
     """Of all systems, against the first."""
     contestants = translations(systems, sentences, length, beam)
     seconds = side_by_side(contestants, rounds, warm_up=1)
     title = f"generation, beam {beam}, {sentences} sentences of {length} tokens"
-    report(title, seconds, next(iter(systems)), target, sentences * length)
+    report(title, seconds, next(iter(systems)), sentences * length)
 
 
 def translations(

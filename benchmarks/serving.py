@@ -62,7 +62,7 @@ def run(quick: bool) -> None:
                 contestants[f"ctranslate2, {kind}"] = by_ctranslate2(Path(folder), sources, size, kind)
             title = f"{len(sources)} sentences, beam {BEAM}, batches of {size}"
             seconds = side_by_side(contestants, rounds, warm_up=1)
-            report(title, seconds, "fairseq", ">= 10 (float32)" if size == 32 else None, words)
+            report(title, seconds, "fairseq", words)
     section("a Transformer that reads trees")
     parsed = load(PARSED, cpu=True)
     parsers = {name: load_parser(kind, options, "en") for name, (kind, options) in PARSERS.items()}
@@ -71,4 +71,4 @@ def run(quick: bool) -> None:
     contestants = {"translating, fairseq": by_fairseq(parsed, sources, 32, trees)}
     contestants |= {f"parsing, {name}": lambda parser=parser: parser.parse(texts) for name, parser in parsers.items()}
     seconds = side_by_side(contestants, rounds, warm_up=1)
-    report(f"{len(sources)} sentences, batches of 32", seconds, "translating, fairseq", None, words)
+    report(f"{len(sources)} sentences, batches of 32", seconds, "translating, fairseq", words)

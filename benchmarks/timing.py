@@ -30,9 +30,9 @@ def _keep(title: str, **figures) -> None:
     MEASURED.append({"part": _where[0], "section": _where[1], "title": title, **figures})
 
 
-def _keep_ratios(title: str, values: dict[str, float], peer: str, unit: str, target: str | None) -> None:
+def _keep_ratios(title: str, values: dict[str, float], peer: str, unit: str) -> None:
     ratios = {name: round(values[peer] / value, 4) for name, value in values.items() if name != peer}
-    _keep(title, peer=peer, unit=unit, of_peer=round(values[peer], 2), target=target, ratios=ratios)
+    _keep(title, peer=peer, unit=unit, of_peer=round(values[peer], 2), ratios=ratios)
 
 
 def ratios_of(measured: list[dict]) -> dict[tuple[str, str], float]:
@@ -102,17 +102,15 @@ def peak_memory() -> float:
 def report_memory(title: str, peaks: dict[str, float], peer: str) -> None:
     """Print MiB, and how much more than the peer's they are."""
     print(f"\n{title}")
-    _keep_ratios(title, peaks, peer, "MiB", None)
+    _keep_ratios(title, peaks, peer, "MiB")
     for name, peak in peaks.items():
         print(f"  {name:28} {peak:10.0f} MiB  {peak / peaks[peer]:6.3f} x {peer}")
 
 
-def report(
-    title: str, seconds: dict[str, float], peer: str, target: str | None = None, words: float | None = None
-) -> None:
+def report(title: str, seconds: dict[str, float], peer: str, words: float | None = None) -> None:
     """Print seconds and speed relative to the peer (more is faster); with the `words` of a run also words a second."""
-    print(f"\n{title}" + (f"; target {target}" if target else ""))
-    _keep_ratios(title, {name: 1e3 * value for name, value in seconds.items()}, peer, "ms", target)
+    print(f"\n{title}")
+    _keep_ratios(title, {name: 1e3 * value for name, value in seconds.items()}, peer, "ms")
     for name, value in seconds.items():
         rate = "" if words is None else f" {words / value:9.0f} words/s"
         print(f"  {name:28} {value * 1e3:10.1f} ms{rate}   {seconds[peer] / value:6.3f} x {peer}")
@@ -147,12 +145,11 @@ def markdown(parts: dict[str, dict]) -> str:
                 header, rows = same[0]["header"], same[0]["rows"]
             else:
                 first = f"{section}, against `{peer}`" if section else f"against `{peer}`"
-                header = [first, *(f"`{name}`" for name in same[0]["ratios"]), "target"]
+                header = [first, *(f"`{name}`" for name in same[0]["ratios"])]
                 rows = [
                     [
                         f"{one['title']} ({one['of_peer']:,.{0 if one['of_peer'] >= 100 else 1}f} {one['unit']})",
                         *(f"{ratio:.{0 if ratio >= 9.995 else 2}f}x" for ratio in one["ratios"].values()),
-                        one["target"] or "",
                     ]
                     for one in same
                 ]

@@ -81,6 +81,8 @@ def row(action: argparse.Action, defaults: dict, ranges: dict) -> str:
         values = " ".join(f"`{getattr(choice, 'value', choice)}`" for choice in action.choices)
     elif action.nargs == 0:
         values = "switch"
+    elif action.nargs == "+" and action.dest not in ranges:
+        values = f"{action.metavar or action.dest} …"
     else:
         values = text(ranges.get(action.dest))
     default = "required" if action.required else text(defaults.get(action.dest, action.default))

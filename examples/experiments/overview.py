@@ -27,7 +27,7 @@ REAL = {
     "swahili": ("Swahili news", "31,000", 18),
     "multi30k": ("Multi30k (German)", "29,000", 12),
     "multi30k-low-resource": ("Multi30k, part", "1,000 or 10,000", 12),
-    "tanaka": ("Tanaka (Japanese)", "100,000", 8),
+    "tanaka": ("Tanaka (Japanese)", "50,000", 8),
 }
 _LEFT_OUT = ("pud", "pud-gold")  # the same models, asked about trees of other kinds
 
