@@ -108,4 +108,5 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     for name, boost in BOOST.items():
         if page.file.src_uri.startswith(name):
             page.meta["search"] = {"boost": boost}
-    return with_formulas(relinked(markdown, page.file.src_uri, {file.src_uri for file in files if not file.inclusion.is_excluded()}))
+    pages = {file.src_uri for file in files if not file.inclusion.is_excluded()}
+    return with_formulas(relinked(markdown, page.file.src_uri, pages))
