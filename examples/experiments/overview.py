@@ -22,12 +22,12 @@ GENERATED = "agreement"
 """The experiment whose text is generated, and has two trees of a sentence."""
 # corpora of people's text, the longest sentences first -> name, training pairs, words a sentence
 REAL = {
-    "news": ("German news", "35,000", 21),
-    "kyoto": ("Kyoto (Japanese)", "391,000", 22),
-    "swahili": ("Swahili news", "31,000", 18),
-    "multi30k": ("Multi30k (German)", "29,000", 12),
+    "news": ("News (English-German)", "35,000", 21),
+    "kyoto": ("Kyoto (English-Japanese)", "391,000", 22),
+    "swahili": ("News (English-Swahili)", "31,000", 18),
+    "multi30k": ("Multi30k (English-German)", "29,000", 12),
     "multi30k-low-resource": ("Multi30k, part", "1,000 or 10,000", 12),
-    "tanaka": ("Tanaka (Japanese)", "50,000", 8),
+    "tanaka": ("Tanaka (English-Japanese)", "50,000", 8),
 }
 _LEFT_OUT = ("pud", "pud-gold")  # the same models, asked about trees of other kinds
 
@@ -87,7 +87,7 @@ def _rows(records: Records) -> Iterator[tuple[str, str, dict, str, str]]:
 def real_text(records: Records) -> str:
     """Table: does it help on real text with a real parser?"""
     header = [
-        "corpus (language), pairs",
+        "corpus, pairs",
         "system",
         "trees",
         "test set",

@@ -128,7 +128,7 @@ def draw_forest(
     )
     each = min(4, (6.6 - left) / len(titles))
     depth = sum(1.35 + sum(_height(row) for row in group) for group in groups.values())
-    top, bottom = 0.28 + 0.16 * max(title.count("\n") + bool(title) for title in titles), 0.45
+    top, bottom = 0.36 + 0.16 * max(title.count("\n") + bool(title) for title in titles), 0.45
     width, height = left + each * len(titles) + 0.5, top + depth * _LINE + bottom
     figure, axes = plt.subplots(1, len(titles), figsize=(width, height), squeeze=False, sharex=True, sharey=True)
     figure.subplots_adjust(left / width, bottom / height, 1 - 0.5 / width, 1 - top / height, 0.32 / each)
@@ -139,21 +139,29 @@ def draw_forest(
         axis.tick_params(left=False, labelleft=False)
         axis.spines["left"].set_visible(False)
     axes[0, 0].set_ylim(depth, 0)
-    place = 0.0
+    place, places = 0.0, []
     for heading, group in groups.items():
         _heading(figure, axes[0], place, heading, levels.get(heading, ()))
         start = place = place + 1.2
         for row in group:
-            _row(figure, axes[0], place + _height(row) / 2, row)
+            places.append(place + _height(row) / 2)
+            _row(figure, axes[0], places[-1], row)
             place += _height(row)
         for axis in axes[0]:
             axis.plot([0, 0], [start, place], color="0.4", linewidth=0.8, zorder=1)
         place += 0.15
+    across = blended_transform_factory(figure.transFigure, axes[0, 0].transData)
     low, high = (end(axis.dataLim.intervalx[i] for axis in axes[0]) for i, end in enumerate((min, max)))
     axes[0, 0].set_xlim(low - 0.04 * (high - low), high + 0.04 * (high - low))
     axes[0, 0].xaxis.set_major_locator(MaxNLocator(max(3, 1.7 * each), steps=[1, 2, 5, 10], min_n_ticks=3))
     signed_ticks(axes[0, 0].xaxis)
-    figure.text(1 - 0.22 / width, 1 - (top - 0.04) / height, "seeds", ha="center", va="bottom", size=7.5)
+    if {row.seeds for row in rows} == {seeds := rows[0].seeds}:
+        xlabel += f"; {seeds} seed{'s' * (seeds > 1)} each"
+    else:
+        figure.text(1 - 0.22 / width, 1 - (top - 0.04) / height, "seeds", ha="center", va="bottom", size=7.5)
+        for row, place in zip(rows, places, strict=True):
+            style = dict(transform=across, va="center_baseline", ha="center", size=7.5)
+            figure.text(1 - 0.22 / width, place, row.seeds, **style)
     figure.text((left / width + 1 - 0.5 / width) / 2, 0.03 / height, xlabel, ha="center", va="bottom")
     _legend(figure, rows)
     return figure
@@ -175,20 +183,20 @@ def _heading(figure, axes, place: float, text: str, levels: Iterable[tuple[str, 
 
 
 def _row(figure, axes, middle: float, row: Row) -> None:
-    """The marks of a system, its name at the left and its seeds at the right."""
+    """The marks of a system, and its name at the left."""
     color = _TREES[row.trees][1]
     for axis, marks in zip(axes, row.panels, strict=True):
         for i, (delta, ends, runs) in enumerate(marks):
             place = middle + 0.5 * (i - (len(marks) - 1) / 2)
             axis.plot(ends, [place, place], _line(row), color=color, linewidth=1.2, solid_capstyle="butt")
+            axis.plot(ends, [place, place], "|", color=color, markersize=3, markeredgewidth=1)
             if row.seeds > 1:
-                axis.plot(runs, [place] * len(runs), "|", color=color, markersize=5, markeredgewidth=0.7)
+                axis.plot(runs, [place] * len(runs), "|", color=color, markersize=7, markeredgewidth=0.7)
             face = color if row.seeds > 1 else "white"
             axis.plot(delta, place, _MARKS[i], color=color, markersize=4, markerfacecolor=face)
     across = blended_transform_factory(figure.transFigure, axes[0].transData)
-    wide = figure.get_figwidth()
-    figure.text(0.16 / wide, middle, row.name, transform=across, va="center_baseline", size=7.5)
-    figure.text(1 - 0.22 / wide, middle, row.seeds, transform=across, va="center_baseline", ha="center", size=7.5)
+    style = dict(transform=across, va="center_baseline", size=7.5)
+    figure.text(0.16 / figure.get_figwidth(), middle, row.name, **style)
 
 
 def _line(row: Row) -> str:
@@ -198,13 +206,15 @@ def _line(row: Row) -> str:
 
 def _legend(figure, rows: Sequence[Row]) -> None:
     kinds = {kind: style for kind, style in _TREES.items() if any(row.trees == kind for row in rows)}
-    lines = {label: dict(color=color, marker="o", linewidth=1.2) for label, color in kinds.values()}
-    first = next(iter(lines))
-    lines = {f"trained with {first}": lines.pop(first), **lines}
+    # one kind says nothing
+    lines = {label: dict(color=color, linewidth=1.2) for label, color in kinds.values()} if len(kinds) > 1 else {}
+    if lines:
+        first = next(iter(lines))
+        lines = {f"trained with {first}": lines.pop(first), **lines}
     if any(row.seeds == 1 for row in rows):
-        lines["one seed"] = dict(color="0.25", marker="o", linewidth=1.2, markerfacecolor="white")
+        lines["one seed"] = dict(color="0.25", marker="o", linewidth=0, markerfacecolor="white")
     if any(_line(row) == ":" for row in rows):
-        lines["over sentences only"] = dict(color="0.25", linestyle=":", linewidth=1.2)
+        lines["interval over sentences, not seeds"] = dict(color="0.25", linestyle=":", linewidth=1.2)
     if any(runs for row in rows for panel in row.panels for _, _, runs in panel if row.seeds > 1):
         lines["each seed"] = dict(color="0.25", marker="|", linewidth=0)
     handles = [plt.Line2D([], [], markersize=4, label=label, **style) for label, style in lines.items()]
@@ -229,22 +239,28 @@ def draw_differences(found: Mapping[str, Sequence[dict]], trees: Mapping[str, st
     groups, levels = {}, {}
     for i, comparison in enumerate(next(iter(found.values()))):
         baseline, *others = (system["name"] for system in comparison["systems"])
-        heading = f"{named(baseline)} (baseline)"
+        heading = f"{baseline} (baseline)"
         of_family = [(scores, deltas) for scores, deltas in (panel[i] for panel in panels.values())]
         levels[heading] = [
             (f"{scores[baseline]['mean']:.1f} BLEU", _away(scores, baseline, baseline)) for scores, _ in of_family
         ]
         groups[heading] = [
             Row(
-                named(name),
+                "\N{EM SPACE}" * (name != _origin(name, others)) + name,
                 trees[name],
                 *(len(of_family[0][0][system]["runs"]) for system in (name, baseline)),
                 [[(*deltas[name], _away(scores, name, baseline))] for scores, deltas in of_family],
             )
-            for name in others
+            for name in sorted(others, key=lambda name: others.index(_origin(name, others)))
         ]
     titles = list(map(set_named, panels))
     return draw_forest(groups, titles, levels, "BLEU minus the mean of the baseline's seeds, with 95 % intervals")
+
+
+def _origin(system: str, systems: Sequence[str]) -> str:
+    """The system that another is a variant of, or itself: `pascal` for `pascal-random`."""
+    base, dash, _ = system.partition("-")
+    return next((name for name in systems if dash and name in (base, f"{base}_transformer")), system)
 
 
 def _away(scores: dict, system: str, baseline: str) -> list[float]:
@@ -289,17 +305,8 @@ def draw_by_length(found: Mapping[str, dict]):
     Args:
         found: split -> its comparison, whose first breakdown is by length.
     """
-    tables = [
-        {
-            **comparison["buckets"][0],
-            "groups": [
-                {**group, "deltas": {"BLEU": {named(name): delta for name, delta in group["deltas"]["BLEU"].items()}}}
-                for group in comparison["buckets"][0]["groups"]
-            ],
-        }
-        for comparison in found.values()
-    ]
-    baseline, *others = (named(system["name"]) for system in next(iter(found.values()))["systems"])
+    tables = [comparison["buckets"][0] for comparison in found.values()]
+    baseline, *others = (system["name"] for system in next(iter(found.values()))["systems"])
     figure = draw_buckets(tables, others, "BLEU", baseline)
     for axis, split in zip(figure.axes, found, strict=True):
         axis.set_title(set_named(split))

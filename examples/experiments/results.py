@@ -19,7 +19,7 @@ from operator import getitem
 from pathlib import Path
 
 import overview
-from pictures import draw_by_length, draw_differences, named
+from pictures import draw_by_length, draw_differences
 from table import commits, controls, curves, differences, figures, learning, tables
 
 from fairseq_syntax.evaluate.curves import draw_parse_quality, draw_training
@@ -49,32 +49,33 @@ _CELL = re.compile(r"(<!-- (BLEU|agreement) of ([\w, -]+) -->)[^|\n]*")
 
 
 def _pictures(plan: Plan, folder: Path) -> dict[str, tuple[str, Callable]]:
-    """Of those that there are: the file, what it shows, and what draws it."""
+    """Of those that there are: the file, its caption, and what draws it."""
     records = read_records(plan, folder)
     against = {
         split: [one for one in found if not plan.families[plan.systems[one["baselines"][0]].family].characters]
         for split, found in _compared(plan, records, folder)[0].items()
     }
-    found, learners = (
-        {named(name): of_system for name, of_system in kind(plan, records).items()} for kind in (curves, learning)
-    )
+    found, learners = curves(plan, records), learning(plan, records)
     trees = {name: system.trees for name, system in plan.systems.items()}
     by_length = {split: against[split][0] for split in _BY_LENGTH.get(plan.name, ()) if against.get(split)}
     pictures = {
         f"differences-{plan.name}.svg": (
-            "BLEU minus that of the baseline, a row for each system, with 95 % intervals",
+            "BLEU minus that of the baseline, with 95 % intervals: over other sentences and, where a system or its "
+            "baseline has several seeds, over other seeds",
             lambda: draw_differences(against, trees),
         ),
         f"by-length-{plan.name}.svg": (
-            "BLEU minus that of the baseline by words of the source, with 95 % intervals over sentences",
+            "BLEU minus that of the baseline by words of the source, with 95 % intervals over sentences, not seeds; "
+            "the names are those of the table",
             lambda: draw_by_length(by_length),
         ),
         f"parse-quality-{plan.name}.svg": (
-            "BLEU and agreement over UAS, a line for each system",
+            "BLEU by the UAS of the trees: means, and the range from the lowest to the highest seed; `tag` reads only "
+            "labels, which are gold wherever heads were replaced",
             lambda: draw_parse_quality(found),
         ),
         f"learning-{plan.name}.svg": (
-            "Validation loss or BLEU over updates, of systems of characters, a line for each seed",
+            "Validation scores of systems of characters while they learn, a line for each seed",
             lambda: draw_training(learners, "character"),
         ),
     }
@@ -101,7 +102,10 @@ def generated(plan: Plan, folder: Path, up: str = "") -> str:
         return f"No run of {len(wanted)} has a record yet."
     signatures = sorted({record["scores"]["valid"]["BLEU"]["signature"] for record in records})
     said = "all runs" if len(records) == len(wanted) else f"{len(records)} of {len(wanted)} runs so far"
-    pictures = (f"![{title}]({up}{file})" for file, (title, _) in _pictures(plan, folder).items())
+    pictures = (
+        f"![{re.split('[,:;]', caption)[0]}]({up}{file})\n\n*{caption}.*"
+        for file, (caption, _) in _pictures(plan, folder).items()
+    )
     against, beside_controls = _compared(plan, records, folder)
     # the splits of a baseline one after the other
     compared = [

@@ -1,5 +1,6 @@
 """Plots of training curves, and of scores over the quality of parses."""
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -54,6 +55,9 @@ def draw_training(records: Records, unit: str = "token"):
             axis.set_ylim(0, None)
         elif min(entry["loss"] for entry in entries) > 0:
             axis.set_yscale("log")
+            lowest = min(entry["loss"] for entry in entries)
+            decade = 10 ** math.floor(math.log10(lowest))
+            axis.set_ylim(max(step * decade for step in (1, 2, 5) if step * decade <= lowest), None)
             axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axis.yaxis.set_major_formatter("{x:g}")
             axis.yaxis.set_minor_formatter("")
@@ -134,7 +138,8 @@ def draw_parse_quality(curves: dict[str, dict[Parses, list[dict]]]):
         color, dashes = COLORS[i % len(COLORS)], "-" if i < len(COLORS) else "--"
         style = dict(color=color, linestyle=dashes, marker=MARKS[i % len(MARKS)], markersize=4, clip_on=False)
         places: list[dict[float, list[dict]]] = [{p.uas: points[p] for p in points if not p.alone}]
-        places.append({alone.index(p): points[p] for p in points if p.alone})
+        # beside each other
+        places.append({alone.index(p) + 0.6 * (i / len(curves) - 0.5): points[p] for p in points if p.alone})
         for axis, of_places, end in zip(axes, places, ends, strict=False):
             if not of_places:
                 continue
@@ -153,7 +158,7 @@ def draw_parse_quality(curves: dict[str, dict[Parses, list[dict]]]):
     for axis in axes[1:]:
         names = [f"{shown(parses.alone)}\n({parses.uas:.0f} %)" for parses in alone]
         axis.set_xticks(range(len(alone)), names, parse_math=False)
-        axis.set_xlim(-0.5, len(alone) - 0.5)
+        axis.set(xlim=(-0.5, len(alone) - 0.5), xlabel="trees with other errors")
     for axis, end in zip(axes, ends, strict=True):
         axis.grid(axis="y")
         label_ends(axis, end)

@@ -19,11 +19,11 @@ _LABEL = 7  # points, for labels of arcs
 _GAP = 9.0  # points between words
 _STEP = 14.0  # points between levels of arcs
 _LINE = 14.0  # points between lines of text
-_APART = 3.0  # points between labels, and between arcs at a word
+_APART = 3.5  # points between labels, and between arcs at a word
 _ROUND = 6.0  # radius in points of the corners of an arc
 COLOUR, OTHER = "#0072b2", "#d55e00"
 """Colours of arcs, and of those that another tree lacks; people who are colour-blind tell them apart."""
-_REFERENCE = "0.35"
+_GIVEN = "0.35"
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class ArcPicture:
                 gid = None if number else f"word-{i}"
                 axis.text(self.centres[i], -(0.5 + number) * _LINE, text, gid=gid, **small, **_CENTRED)
         _draw(axis, self._above, self.centres, 0.0, 1, COLOUR)
-        _draw(axis, self._below, self.centres, -_LINE * len(self.lines), -1, _REFERENCE)
+        _draw(axis, self._below, self.centres, -_LINE * len(self.lines), -1, _GIVEN)
 
 
 def draw_arcs(lines: Sequence[Sequence[str]], above: Sequence[Arc], below: Sequence[Arc] | None):
@@ -97,11 +97,11 @@ def draw_arcs(lines: Sequence[Sequence[str]], above: Sequence[Arc], below: Seque
     figure = plt.figure(figsize=(picture.width / 72, picture.height / 72))
     picture.draw(figure.add_axes((0, 0, 1, 1)))
     if below is not None:
-        signs = {"model": dict(color=COLOUR), "model, not in the reference tree": dict(color=OTHER, linestyle="--")}
+        signs = {"model": dict(color=COLOUR), "model, not in the given tree": dict(color=OTHER, linestyle="--")}
         found = [any(arc.other is other for arc in above) for other in (False, True)]
         drawn = {name: style for (name, style), any_arc in zip(signs.items(), found, strict=True) if any_arc}
-        drawn["reference tree"] = dict(color=_REFERENCE)
-        lines = [Line2D([], [], **style) for style in drawn.values()]
+        drawn["given tree"] = dict(color=_GIVEN)
+        lines = [Line2D([], [], linewidth=0.9, **style) for style in drawn.values()]
         style = dict(fontsize=_LABEL, frameon=False, ncols=len(drawn), handlelength=1.6, columnspacing=1.2)
         figure.legend(lines, drawn, loc="lower left", bbox_to_anchor=(0, 1), **style)
     return figure

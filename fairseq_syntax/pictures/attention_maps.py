@@ -37,7 +37,7 @@ def draw_heat_map(
     The column of every row's parent is framed, see `draw_attention`; `value` names the colours. Raises TooLarge.
     """
     figure, axes = _heat_maps(weights[None], rows, columns, row_name, [column_name], value)
-    _frame(figure, axes, parents, "syntactic head")
+    _frame(figure, axes, parents, "head in the given tree")
     return figure
 
 

@@ -46,8 +46,10 @@ def draw_gates(sentences: Sequence[GatedSentence], width: float = 460.0):
         for name, tokens, looks in (("source", sentence.source, source), ("translation", sentence.tokens, target)):
             if tokens:
                 places.append((name, 0.0, row, {"color": "0.45", "ha": "left", "fontsize": _SIZE - 2}))
+            # the source as running text: its words are not above those of the translation
+            pad, gap = (0.0, _SIZE * 0.4) if looks is source else (_PAD, _PAD)
             for token, (middle, line), look in zip(
-                tokens, wrapped(tokens, _SIZE, width - _NAMES, _PAD, _PAD, "bold"), looks, strict=True
+                tokens, wrapped(tokens, _SIZE, width - _NAMES, gap, pad, "bold"), looks, strict=True
             ):
                 places.append((token, _NAMES + middle, row + line, look))
             row = places[-1][2] + 1 if tokens else row

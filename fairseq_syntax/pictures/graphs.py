@@ -7,7 +7,7 @@ import numpy as np
 from .arcs import Arc, draw_arcs
 from .figures import check_finite, shown
 
-WIDEST = 2.0
+WIDEST = 1.4
 """Line width in points of an arc with probability 1; others are in proportion."""
 
 

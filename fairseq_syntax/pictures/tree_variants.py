@@ -20,12 +20,14 @@ class Variant:
         heads: J heads, 0-based, `ROOT` for roots; None without a tree.
         labels: J relations; `_` means no label.
         translation: words of the translation.
+        score: what is written after it.
     """
 
     name: str
     heads: Sequence[int] | None
     labels: Sequence[str] | None
     translation: Sequence[str]
+    score: str = ""
 
 
 def draw_variants(words: Sequence[str], variants: Sequence[Variant]):
@@ -44,7 +46,10 @@ def draw_variants(words: Sequence[str], variants: Sequence[Variant]):
             arcs = tree_arcs(f"arc-{number}", variant.heads, variant.labels, other)
         pictures.append(ArcPicture([list(words), [str(i) for i in range(1, len(words) + 1)]], arcs))
     width = max(picture.width for picture in pictures)
-    places = [list(wrapped(variant.translation, _SIZE, width - 2 * _GAP, _SIZE * 0.4)) for variant in variants]
+    places = [
+        list(wrapped([*variant.translation, variant.score], _SIZE, width - 2 * _GAP, _SIZE * 0.4))
+        for variant in variants
+    ]
     lines = [1 + max((line for _, line in of_words), default=0) for of_words in places]
     heights = [2 * _LINE + picture.height + _LINE * count for picture, count in zip(pictures, lines, strict=True)]
     height = sum(heights)
@@ -56,10 +61,13 @@ def draw_variants(words: Sequence[str], variants: Sequence[Variant]):
         bottom = top - _LINE - picture.height
         picture.draw(figure.add_axes((0, bottom / height, picture.width / width, picture.height / height)))
         differs = _differs(variants, number)
-        for i, (word, (middle, line)) in enumerate(zip(variant.translation, places[number], strict=True)):
-            colour = OTHER if i in differs else "0.35"
+        for i, (middle, line) in enumerate(places[number]):
             where = ((_GAP + middle) / width, (bottom - (line + 0.5) * _LINE) / height)
-            figure.text(*where, shown(word), ha="center", color=colour, gid=f"translation-{number}-{i}", **style)
+            if i < len(variant.translation):
+                colour, gid = OTHER if i in differs else "0.35", f"translation-{number}-{i}"
+                figure.text(*where, shown(variant.translation[i]), ha="center", color=colour, gid=gid, **style)
+            elif variant.score:
+                figure.text(*where, variant.score, ha="center", style="italic", color="0.35", **style)
         top -= heights[number]
     return figure
 

@@ -107,9 +107,10 @@ class WhatIf:
 
         variants = [
             Variant(
-                f"{reading.name} (log p {f'{reading.scores[number]:.2f}'.replace('-', MINUS)})",
+                reading.name,
                 *((reading.tree.heads, reading.tree.deprels) if reading.tree else (None, None)),
                 reading.words,
+                f"log p {reading.scores[number]:.2f}".replace("-", MINUS),
             )
             for number, reading in enumerate(self.readings)
         ]
