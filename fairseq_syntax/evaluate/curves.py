@@ -139,7 +139,7 @@ def draw_parse_quality(curves: dict[str, dict[Parses, list[dict]]]):
         style = dict(color=color, linestyle=dashes, marker=MARKS[i % len(MARKS)], markersize=4, clip_on=False)
         places: list[dict[float, list[dict]]] = [{p.uas: points[p] for p in points if not p.alone}]
         # beside each other
-        places.append({alone.index(p) + 0.6 * (i / len(curves) - 0.5): points[p] for p in points if p.alone})
+        places.append({alone.index(p) + 0.6 * ((i + 0.5) / len(curves) - 0.5): points[p] for p in points if p.alone})
         for axis, of_places, end in zip(axes, places, ends, strict=False):
             if not of_places:
                 continue

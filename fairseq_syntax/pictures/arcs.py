@@ -19,7 +19,7 @@ _LABEL = 7  # points, for labels of arcs
 _GAP = 9.0  # points between words
 _STEP = 14.0  # points between levels of arcs
 _LINE = 14.0  # points between lines of text
-_APART = 3.5  # points between labels, and between arcs at a word
+_APART = 3.0  # points between labels, and between arcs at a word
 _ROUND = 6.0  # radius in points of the corners of an arc
 COLOUR, OTHER = "#0072b2", "#d55e00"
 """Colours of arcs, and of those that another tree lacks; people who are colour-blind tell them apart."""

@@ -348,15 +348,20 @@ def test_differences_are_a_picture(results):
         assert [axis.get_title() for axis in figure.axes] == titles
         for axis in figure.axes:
             lines = {kind: [line for line in axis.lines if line.get_marker() == kind] for kind in ("|", "o", "None")}
-            assert [list(line.get_xdata()) for line in lines["|"]] == [[-1.0, 1.0], [3.0, 4.0, -1.5]]
+            assert [list(line.get_xdata()) for line in lines["|"]] == [
+                [-1.0, 1.0],  # the baseline's seeds
+                [-2.5, 6.0],  # the ends of an interval, then the seeds
+                [3.0, 4.0, -1.5],
+                [0.0, 1.0],
+            ]
             assert [list(line.get_xdata()) for line in lines["o"]] == [[1.75], [0.5]]
             assert [line.get_markerfacecolor() == "white" for line in lines["o"]] == [False, True]
             assert [list(line.get_xdata()) for line in lines["None"]] == [[-2.5, 6.0], [0.0, 1.0], [0, 0]]
             assert [text.get_text() for text in axis.texts] == ["80.0 BLEU"]
         said = [text.get_text() for text in figure.texts]
-        assert {"Transformer (baseline)", "PASCAL, random trees", "new", "3", "1"} <= set(said)
+        assert {"transformer (baseline)", "pascal-random", "new", "3", "1"} <= set(said)
         legend = [text.get_text() for text in figure.legends[0].get_texts()]
-        assert legend == ["trained with random trees", "one seed", "each seed"]
+        assert legend == ["one seed", "each seed"]
 
 
 def test_rivals_learn_in_one_panel(results, tmp_path):
