@@ -128,7 +128,7 @@ def draw_forest(
     )
     each = min(4, (6.6 - left) / len(titles))
     depth = sum(1.35 + sum(_height(row) for row in group) for group in groups.values())
-    top, bottom = 0.36 + 0.16 * max(title.count("\n") + bool(title) for title in titles), 0.45
+    top, bottom = 0.42 + 0.16 * max(title.count("\n") + bool(title) for title in titles), 0.45
     width, height = left + each * len(titles) + 0.5, top + depth * _LINE + bottom
     figure, axes = plt.subplots(1, len(titles), figsize=(width, height), squeeze=False, sharex=True, sharey=True)
     figure.subplots_adjust(left / width, bottom / height, 1 - 0.5 / width, 1 - top / height, 0.32 / each)
@@ -139,9 +139,10 @@ def draw_forest(
         axis.tick_params(left=False, labelleft=False)
         axis.spines["left"].set_visible(False)
     axes[0, 0].set_ylim(depth, 0)
-    place, places = 0.0, []
+    place, places, headings = 0.0, [], []
     for heading, group in groups.items():
         _heading(figure, axes[0], place, heading, levels.get(heading, ()))
+        headings.append(place)
         start = place = place + 1.2
         for row in group:
             places.append(place + _height(row) / 2)
@@ -159,9 +160,11 @@ def draw_forest(
         xlabel += f"; {seeds} seed{'s' * (seeds > 1)} each"
     else:
         figure.text(1 - 0.22 / width, 1 - (top - 0.04) / height, "seeds", ha="center", va="bottom", size=7.5)
+        style = dict(transform=across, va="center_baseline", ha="center", size=7.5)
         for row, place in zip(rows, places, strict=True):
-            style = dict(transform=across, va="center_baseline", ha="center", size=7.5)
             figure.text(1 - 0.22 / width, place, row.seeds, **style)
+        for group, place in zip(groups.values(), headings, strict=True):
+            figure.text(1 - 0.22 / width, place + 0.6, group[0].baseline_seeds, color="0.25", **style)
     figure.text((left / width + 1 - 0.5 / width) / 2, 0.03 / height, xlabel, ha="center", va="bottom")
     _legend(figure, rows)
     return figure
@@ -211,10 +214,12 @@ def _legend(figure, rows: Sequence[Row]) -> None:
     if lines:
         first = next(iter(lines))
         lines = {f"trained with {first}": lines.pop(first), **lines}
-    if any(row.seeds == 1 for row in rows):
+    if len({row.seeds == 1 for row in rows}) == 2:
         lines["one seed"] = dict(color="0.25", marker="o", linewidth=0, markerfacecolor="white")
     if any(_line(row) == ":" for row in rows):
         lines["interval over sentences, not seeds"] = dict(color="0.25", linestyle=":", linewidth=1.2)
+        if any(_line(row) == "-" for row in rows):
+            lines["over sentences and seeds"] = dict(color="0.25", linewidth=1.2)
     if any(runs for row in rows for panel in row.panels for _, _, runs in panel if row.seeds > 1):
         lines["each seed"] = dict(color="0.25", marker="|", linewidth=0)
     handles = [plt.Line2D([], [], markersize=4, label=label, **style) for label, style in lines.items()]
@@ -254,7 +259,9 @@ def draw_differences(found: Mapping[str, Sequence[dict]], trees: Mapping[str, st
             for name in sorted(others, key=lambda name: others.index(_origin(name, others)))
         ]
     titles = list(map(set_named, panels))
-    return draw_forest(groups, titles, levels, "BLEU minus the mean of the baseline's seeds, with 95 % intervals")
+    alone = all(row.seeds == row.baseline_seeds == 1 for group in groups.values() for row in group)
+    less = "the baseline's" if alone else "the mean of the baseline's seeds"
+    return draw_forest(groups, titles, levels, f"BLEU minus {less}, with 95 % intervals")
 
 
 def _origin(system: str, systems: Sequence[str]) -> str:

@@ -58,6 +58,8 @@ def _pictures(plan: Plan, folder: Path) -> dict[str, tuple[str, Callable]]:
     found, learners = curves(plan, records), learning(plan, records)
     trees = {name: system.trees for name, system in plan.systems.items()}
     by_length = {split: against[split][0] for split in _BY_LENGTH.get(plan.name, ()) if against.get(split)}
+    entries = [entry for runs in learners.values() for record in runs.values() for entry in record["curve"]]
+    of_learners = "BLEU" if all("bleu" in entry for entry in entries) else "loss (lower is better)"
     pictures = {
         f"differences-{plan.name}.svg": (
             "BLEU minus that of the baseline, with 95 % intervals: over other sentences and, where a system or its "
@@ -65,17 +67,17 @@ def _pictures(plan: Plan, folder: Path) -> dict[str, tuple[str, Callable]]:
             lambda: draw_differences(against, trees),
         ),
         f"by-length-{plan.name}.svg": (
-            "BLEU minus that of the baseline by words of the source, with 95 % intervals over sentences, not seeds; "
-            "the names are those of the table",
+            "BLEU minus that of the baseline by words of the source, with 95 % intervals: over other sentences and, "
+            "where there are several seeds, over other seeds; with three runs in all, their widths vary by chance",
             lambda: draw_by_length(by_length),
         ),
         f"parse-quality-{plan.name}.svg": (
-            "BLEU by the UAS of the trees: means, and the range from the lowest to the highest seed; `tag` reads only "
-            "labels, which are gold wherever heads were replaced",
+            "BLEU on the challenge set by the UAS of the trees: means, and the range from the lowest to the highest "
+            "seed; `tag` reads only labels, which are gold wherever heads were replaced",
             lambda: draw_parse_quality(found),
         ),
         f"learning-{plan.name}.svg": (
-            "Validation scores of systems of characters while they learn, a line for each seed",
+            f"Validation {of_learners} of systems that translate characters, a line for each seed",
             lambda: draw_training(learners, "character"),
         ),
     }

@@ -124,7 +124,8 @@ def _placed(arcs: Sequence[Arc]) -> list[_Placed]:
     """Arcs with their levels and ends: at each word, the outer arcs are the inner ones, so that none crosses
     another in a projective tree.
 
-    The only arc to a word arrives at its middle. An arc without a head is above all that meet or cover its dependent.
+    The only arc to a word arrives at its middle, unless it is below an arc that leaves the word on the same side. An
+    arc without a head is above all that meet or cover its dependent.
     """
     level = dict(
         zip(
@@ -146,8 +147,12 @@ def _placed(arcs: Sequence[Arc]) -> list[_Placed]:
     for i, arc in enumerate(arcs):
         if arc.head is not None:
             sides.setdefault((arc.head, arc.dependent > arc.head), []).append((level[i], i, True))
-            if arriving[arc.dependent] > 1:
-                sides.setdefault((arc.dependent, arc.head > arc.dependent), []).append((level[i], i, False))
+    highest = {side: max(ends)[0] for side, ends in sides.items()}
+    for i, arc in enumerate(arcs):
+        if arc.head is not None:
+            side = arc.dependent, arc.head > arc.dependent
+            if arriving[arc.dependent] > 1 or highest.get(side, 0) > level[i]:
+                sides.setdefault(side, []).append((level[i], i, False))
     offsets: dict[tuple[int, bool], float] = {}
     for (_, right), ends in sides.items():
         for place, (_, i, at_head) in enumerate(sorted(ends, reverse=True), 1):

@@ -232,7 +232,7 @@ def test_parses_that_are_alone_have_a_panel():
     series, alone = draw_parse_quality(found).axes
     assert [list(line.get_xdata()) for line in series.lines] == [[100, 60, 40]]
     assert [(list(line.get_xdata()), list(line.get_ydata())) for line in alone.lines] == [([0], [81])]
-    assert [label.get_text() for label in alone.get_xticklabels()] == ["p\n(81 %)"]
+    assert [label.get_text() for label in alone.get_xticklabels()] == ["p\n(UAS 81)"]
     assert [text.get_text() for axis in (series, alone) for text in axis.texts] == ["a", "a"]
 
 
