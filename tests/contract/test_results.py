@@ -486,3 +486,29 @@ def test_what_is_said_of_seeds_of_pascal_is_in_the_records():
     )
     page = (REPOSITORY / "docs" / "systems" / "pascal.md").read_text(encoding="utf8")
     assert f"({best}, the others {others[0]} and {others[1]})" in page and f"reaches {bundled} (" in page
+
+
+def test_what_is_said_of_planted_heads_and_of_serving_is_in_the_records():
+    """In prose, which no marker writes."""
+    docs = REPOSITORY / "docs"
+
+    def accuracies(system: str) -> list[str]:
+        records = (
+            json.loads(path.read_text(encoding="utf8")) for path in (RESULTS / "agreement").glob(f"{system}-?.json")
+        )
+        return sorted({f"{record['curve'][-1]['uas']:.0f}" for record in records})
+
+    page = " ".join((docs / "systems" / "planted.md").read_text(encoding="utf8").split())
+    assert f"the planted head finds {' to '.join(accuracies('planted'))} % of" in page
+    assert f"which has parameters of its own, finds {' to '.join(accuracies('lisa'))} %" in page
+    kept = json.loads((RESULTS / "speed.json").read_text(encoding="utf8"))
+    one, many, parsed = (one for part in kept.values() for one in part["measured"] if one["part"] == "serving")
+    seconds = [1e-3 * measured["of_peer"] for measured in (many, parsed)]
+    page = " ".join((docs / "serving.md").read_text(encoding="utf8").split())
+    for said in (
+        f"in {seconds[0] / many['ratios']['ctranslate2, float32']:.1f} seconds, and fairseq takes {seconds[0]:.1f}.",
+        f"CTranslate2 is {one['ratios']['ctranslate2, float32']:.0f} times as fast",
+        f"PASCAL takes {seconds[1]:.1f} seconds in fairseq, "
+        f"after {seconds[1] / parsed['ratios']['parsing, spacy (en_core_web_sm)']:.1f} seconds for its parser",
+    ):
+        assert said in page
