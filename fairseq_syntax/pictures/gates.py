@@ -45,7 +45,7 @@ def draw_gates(sentences: Sequence[GatedSentence], width: float = 460.0):
         target = [_look(dark, i == sentence.highest) for i, dark in enumerate(darkness.tolist())]
         for name, tokens, looks in (("source", sentence.source, source), ("translation", sentence.tokens, target)):
             if tokens:
-                places.append((name, 0.0, row, {"color": "0.45", "ha": "left", "fontsize": _SIZE - 2}))
+                places.append((name, 0.0, row, {"color": "0.45", "ha": "left", "fontsize": _SIZE - 2, "gid": "name"}))
             # the source as running text: its words are not above those of the translation
             pad, gap = (0.0, _SIZE * 0.4) if looks is source else (_PAD, _PAD)
             for token, (middle, line), look in zip(

@@ -89,6 +89,7 @@ def test_all_in_one_run(whole):
     assert not any(said in done.stdout for said in PARTS["changes"])
 
 
+@pytest.mark.slow
 def test_changes(benchmarks, capsys, tmp_path):
     """Of a checkout against itself."""
     kept = tmp_path / "kept.json"

@@ -125,10 +125,8 @@ print("\\n" + json.dumps({
 @pytest.mark.parametrize(
     "steps",
     [
-        ["DIRECTORY"],
         ["import", "DIRECTORY", "DIRECTORY"],
         ["LINK", "DIRECTORY", "import", "register", "register"],
-        ["import", "LINK"],
     ],
     ids=" ".join,
 )

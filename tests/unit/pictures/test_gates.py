@@ -21,10 +21,10 @@ def test_the_picture_shows_every_token_darker_for_a_higher_norm_and_none_over_an
     sentences = [*SENTENCES, long, GatedSentence(["</s>"], np.array([1.0]), [])]
     figure = draw_gates(sentences)
     texts = figure.axes[0].texts
-    sources = {text.get_gid(): text for text in texts if text.get_gid()}
-    names = [text for text in texts if text.get_text() in ("source", "translation")]
+    names = [text for text in texts if text.get_gid() == "name"]
     assert len(names) == sum(len(s.source) > 0 for s in sentences) + len(sentences)
-    tokens = [text for text in texts if not text.get_gid() and text not in names]
+    sources = {text.get_gid(): text for text in texts if text.get_gid() and text not in names}
+    tokens = [text for text in texts if not text.get_gid()]
     assert [text.get_text() for text in tokens] == [token for s in sentences for token in s.tokens]
     assert {gid: text.get_text() for gid, text in sources.items()} == {
         f"source-{n}-{i}": html.unescape(token) for n, s in enumerate(sentences) for i, token in enumerate(s.source)
