@@ -71,7 +71,7 @@ def test_equations_and_defects_have_a_test():
 def test_published_scores_of_pascal_are_quoted_with_what_they_are(page):
     text = " ".join((REPOSITORY / page).read_text(encoding="utf-8").split())
     link = r"\[does not compute the published equations\]\(\.\./\.\./docs/fidelity\.md#defects-in-published-code\)"
-    assert re.search(rf"was published, but [^.]*the released code (behind it )?{link}", text)
+    assert re.search(rf"is as published, but the released code(, [^.]*,)? {link}", text)
 
 
 # section -> its last equation
