@@ -128,7 +128,7 @@ def draw_forest(
     )
     each = min(4, (6.6 - left) / len(titles))
     depth = sum(1.35 + sum(_height(row) for row in group) for group in groups.values())
-    top, bottom = 0.42 + 0.16 * max(title.count("\n") + bool(title) for title in titles), 0.45
+    top, bottom = 0.2 + 0.16 * max(title.count("\n") + bool(title) for title in titles), 0.45
     width, height = left + each * len(titles) + 0.5, top + depth * _LINE + bottom
     figure, axes = plt.subplots(1, len(titles), figsize=(width, height), squeeze=False, sharex=True, sharey=True)
     figure.subplots_adjust(left / width, bottom / height, 1 - 0.5 / width, 1 - top / height, 0.32 / each)
@@ -223,8 +223,9 @@ def _legend(figure, rows: Sequence[Row]) -> None:
     if any(runs for row in rows for panel in row.panels for _, _, runs in panel if row.seeds > 1):
         lines["each seed"] = dict(color="0.25", marker="|", linewidth=0)
     handles = [plt.Line2D([], [], markersize=4, label=label, **style) for label, style in lines.items()]
+    columns = len(handles) if len(handles) < 5 else 3
     figure.legend(
-        handles=handles, ncols=len(handles), loc="upper left", borderpad=0.1, columnspacing=1.2, bbox_to_anchor=(0, 1)
+        handles=handles, ncols=columns, loc="lower left", borderpad=0.1, columnspacing=1.2, bbox_to_anchor=(0, 1)
     )
 
 
