@@ -7,7 +7,6 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import blended_transform_factory
 
-from fairseq_syntax.evaluate.bucket_pictures import draw_buckets
 from fairseq_syntax.evaluate.buckets import LABEL
 from fairseq_syntax.evaluate.plots import COLORS, signed_ticks, styled
 from fairseq_syntax.pictures.figures import plt
@@ -217,9 +216,9 @@ def _legend(figure, rows: Sequence[Row]) -> None:
     if len({row.seeds == 1 for row in rows}) == 2:
         lines["one seed"] = dict(color="0.25", marker="o", linewidth=0, markerfacecolor="white")
     if any(_line(row) == ":" for row in rows):
-        lines["interval over sentences, not seeds"] = dict(color="0.25", linestyle=":", linewidth=1.2)
+        lines["interval over sentences only"] = dict(color="0.25", linestyle=":", linewidth=1.2)
         if any(_line(row) == "-" for row in rows):
-            lines["over sentences and seeds"] = dict(color="0.25", linewidth=1.2)
+            lines["interval over sentences and seeds"] = dict(color="0.25", linewidth=1.2)
     if any(runs for row in rows for panel in row.panels for _, _, runs in panel if row.seeds > 1):
         lines["each seed"] = dict(color="0.25", marker="|", linewidth=0)
     handles = [plt.Line2D([], [], markersize=4, label=label, **style) for label, style in lines.items()]
@@ -304,18 +303,3 @@ def _panels(found: Mapping[str, Sequence[dict]]) -> dict[str, list[tuple[dict, d
 
 def _kind(kinds: dict, group: dict) -> str:
     return f"{set_named(kinds['title'] + ': ' + group['label'])}, {group['size']} sentences"
-
-
-@styled()
-def draw_by_length(found: Mapping[str, dict]):
-    """Differences from the baseline by words of the source, a panel a split.
-
-    Args:
-        found: split -> its comparison, whose first breakdown is by length.
-    """
-    tables = [comparison["buckets"][0] for comparison in found.values()]
-    baseline, *others = (system["name"] for system in next(iter(found.values()))["systems"])
-    figure = draw_buckets(tables, others, "BLEU", baseline)
-    for axis, split in zip(figure.axes, found, strict=True):
-        axis.set_title(set_named(split))
-    return figure

@@ -5,7 +5,7 @@ A table stands between `<!-- records: NAME -->` and `<!-- end of records -->`; i
 a table of overview.py, and a figure between `<!-- NAME SYSTEM SPLIT WHAT -->` and `<!-- -->` is of the comparison of a
 system with its baseline. `<!-- scale -->` and `<!-- speed -->` have figures of benchmarks/, kept in docs/results/;
 `<!-- parents KEY … -->` to `<!-- -->` has one of parent_weights.py. Pictures are drawn into differences-NAME.svg,
-by-length-NAME.svg, parse-quality-NAME.svg and learning-NAME.svg. In docs/systems/index.md, a cell that begins with
+parse-quality-NAME.svg and learning-NAME.svg. In docs/systems/index.md, a cell that begins with
 `<!-- BLEU of SYSTEM, … -->` or `<!-- agreement of SYSTEM, … -->` has the figures of the agreement corpus.
 """
 
@@ -19,7 +19,7 @@ from operator import getitem
 from pathlib import Path
 
 import overview
-from pictures import draw_by_length, draw_differences
+from pictures import draw_differences
 from table import commits, controls, curves, differences, figures, learning, tables
 
 from fairseq_syntax.evaluate.curves import draw_parse_quality, draw_training
@@ -37,9 +37,6 @@ import timing
 
 SYSTEMS = "systems/index.md"
 """The page that lists all architectures."""
-_BY_LENGTH = {"news": ("newstest2016", "newstest2014")}
-"""Experiments with long sentences, whose differences by length are drawn -> the sets."""
-
 _BLOCK = re.compile(r"(<!-- records: ([\w-]+)(?: ([\w-]+))? -->\n).*?(<!-- end of records -->)", re.DOTALL)
 _FIGURES = re.compile(r"(<!-- (scale|speed) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 _TABLE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
@@ -57,7 +54,7 @@ def _pictures(plan: Plan, folder: Path) -> dict[str, tuple[str, Callable]]:
     }
     found, learners = curves(plan, records), learning(plan, records)
     trees = {name: system.trees for name, system in plan.systems.items()}
-    by_length = {split: against[split][0] for split in _BY_LENGTH.get(plan.name, ()) if against.get(split)}
+    seeds = ", ".join(f"{name}: {len(runs)}" for name, runs in learners.items())
     entries = [entry for runs in learners.values() for record in runs.values() for entry in record["curve"]]
     of_learners = "BLEU" if all("bleu" in entry for entry in entries) else "loss (lower is better)"
     pictures = {
@@ -66,24 +63,19 @@ def _pictures(plan: Plan, folder: Path) -> dict[str, tuple[str, Callable]]:
             "baseline has several seeds, over other seeds",
             lambda: draw_differences(against, trees),
         ),
-        f"by-length-{plan.name}.svg": (
-            "BLEU minus that of the baseline by words of the source, with 95 % intervals: over other sentences and, "
-            "where there are several seeds, over other seeds; with three runs in all, their widths vary by chance",
-            lambda: draw_by_length(by_length),
-        ),
         f"parse-quality-{plan.name}.svg": (
             "BLEU on the challenge set by the UAS of the trees: means, and the range from the lowest to the highest "
             "seed; `tag` reads only labels, which are gold wherever heads were replaced",
             lambda: draw_parse_quality(found),
         ),
         f"learning-{plan.name}.svg": (
-            f"Validation {of_learners} of systems that translate characters, a line for each seed",
+            f"Validation {of_learners} of systems that translate characters, a line for each seed ({seeds})",
             lambda: draw_training(learners, "character"),
         ),
     }
     # a picture of one or two numbers says less than the table
     rows = sum(len(one["systems"]) - 1 for one in next(iter(against.values()), ()))
-    there = [rows > 2, bool(by_length), bool(found), bool(learners)]
+    there = [rows > 2, bool(found), bool(learners)]
     return {file: pictures[file] for file, some in zip(pictures, there, strict=True) if some}
 
 

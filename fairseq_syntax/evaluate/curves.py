@@ -145,8 +145,7 @@ def draw_parse_quality(curves: dict[str, dict[Parses, list[dict]]]):
                 continue
             scores = [[MEASURES["BLEU"](point) for point in of_runs] for of_runs in of_places.values()]
             means, low, high = ([of(of_runs) for of_runs in scores] for of in (statistics.mean, min, max))
-            # right of all marks of the panel
-            end[name] = list(of_places)[-1] if axis is axes[0] else len(alone) - 0.7, means[-1], color
+            end[name] = *list(zip(of_places, means, strict=True))[-1], color
             if axis is axes[0]:
                 axis.plot(list(of_places), means, linewidth=1, **style)
                 axis.fill_between(list(of_places), low, high, color=color, alpha=0.12, linewidth=0)
@@ -162,5 +161,5 @@ def draw_parse_quality(curves: dict[str, dict[Parses, list[dict]]]):
         axis.set_xlim(-0.5, len(alone) - 0.5)
     for axis, end in zip(axes, ends, strict=True):
         axis.grid(axis="y")
-        label_ends(axis, end)
+        label_ends(axis, end, aligned=True)
     return figure

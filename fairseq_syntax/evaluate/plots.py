@@ -43,12 +43,13 @@ def signed_ticks(axis) -> None:
     axis.set_major_formatter(lambda value, _: f"{value:+g}".replace("-", "−") if value else "0")
 
 
-def label_ends(axis, ends: Mapping[str, tuple[float, float, str]]) -> None:
+def label_ends(axis, ends: Mapping[str, tuple[float, float, str]], aligned: bool = False) -> None:
     """Write names to the right of the ends of their lines, and apart from each other.
 
     Args:
         axis: a panel whose lines, limits and scales are final.
         ends: name -> x and y of the last point, and the line's colour.
+        aligned: whether all names begin to the right of all ends.
     """
     axis.figure.draw_without_rendering()
     size = plt.rcParams["legend.fontsize"]
@@ -64,8 +65,12 @@ def label_ends(axis, ends: Mapping[str, tuple[float, float, str]]) -> None:
             places[below] -= overlap / 2
             places[above] += overlap / 2
         places[names[0]] = max(places[names[0]], 0)
+    lefts = {
+        name: axis.transAxes.inverted().transform(axis.transData.transform((x, y)))[0] + 0.06
+        for name, (x, y, _) in ends.items()
+    }
     for name, (x, y, color) in ends.items():
         line = dict(arrowstyle="-", linestyle=":", linewidth=0.8, color=color, shrinkA=0, shrinkB=2, relpos=(0, 0.5))
-        left = axis.transAxes.inverted().transform(axis.transData.transform((x, y)))[0] + 0.06
+        left = max(lefts.values()) if aligned else lefts[name]
         where = dict(xytext=(left, places[name]), textcoords="axes fraction", va="center", annotation_clip=False)
         axis.annotate(shown(name), (x, y), color=color, size=size, arrowprops=line, **where).set_parse_math(False)

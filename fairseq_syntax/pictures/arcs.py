@@ -97,7 +97,10 @@ def draw_arcs(lines: Sequence[Sequence[str]], above: Sequence[Arc], below: Seque
     figure = plt.figure(figsize=(picture.width / 72, picture.height / 72))
     picture.draw(figure.add_axes((0, 0, 1, 1)))
     if below is not None:
-        signs = {"model": dict(color=COLOUR), "model, not in the given tree": dict(color=OTHER, linestyle="--")}
+        signs = {
+            "model, in the given tree": dict(color=COLOUR),
+            "model, not in the given tree": dict(color=OTHER, linestyle="--"),
+        }
         found = [any(arc.other is other for arc in above) for other in (False, True)]
         drawn = {name: style for (name, style), any_arc in zip(signs.items(), found, strict=True) if any_arc}
         drawn["given tree"] = dict(color=_GIVEN)
