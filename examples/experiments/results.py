@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from functools import reduce
 from operator import getitem
 from pathlib import Path
+from statistics import mean
 
 import overview
 from pictures import draw_differences
@@ -54,9 +55,12 @@ def _pictures(plan: Plan, folder: Path) -> dict[str, tuple[str, Callable]]:
     }
     found, learners = curves(plan, records), learning(plan, records)
     trees = {name: system.trees for name, system in plan.systems.items()}
-    seeds = ", ".join(f"{name}: {len(runs)}" for name, runs in learners.items())
+    seeds = ", ".join(
+        f"{name}: {len(runs)}, trained for {mean(one['minutes']['train'] for one in runs.values()):.0f} minutes"
+        for name, runs in learners.items()
+    )
     entries = [entry for runs in learners.values() for record in runs.values() for entry in record["curve"]]
-    of_learners = "BLEU" if all("bleu" in entry for entry in entries) else "loss (lower is better)"
+    of_learners = "BLEU" if all("bleu" in entry for entry in entries) else "loss (log scale; lower is better)"
     pictures = {
         f"differences-{plan.name}.svg": (
             "BLEU minus that of the baseline, with 95 % intervals: over other sentences and, where a system or its "
@@ -97,7 +101,7 @@ def generated(plan: Plan, folder: Path, up: str = "") -> str:
     signatures = sorted({record["scores"]["valid"]["BLEU"]["signature"] for record in records})
     said = "all runs" if len(records) == len(wanted) else f"{len(records)} of {len(wanted)} runs so far"
     pictures = (
-        f"![{re.split('[,:;]', caption)[0]}]({up}{file})\n\n*{caption}.*"
+        f"![{re.split('[,:;(]', caption)[0].strip()}]({up}{file})\n\n*{caption}.*"
         for file, (caption, _) in _pictures(plan, folder).items()
     )
     against, beside_controls = _compared(plan, records, folder)
