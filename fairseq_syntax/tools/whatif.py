@@ -190,12 +190,12 @@ class GivenTrees:
         ids.syntax = token_syntax(tree, source.word_of_token, self._dictionaries)
         return ids
 
-    def notes(self, heads: bool, labels: bool, trees: Sequence[Sentence]) -> list[str]:
+    def notes(self, heads: Mapping[int, int], labels: Mapping[int, str], trees: Sequence[Sentence]) -> list[str]:
         """Messages about edits of heads or labels that have no effect, and about unknown tags of trees."""
         messages = []
         if heads and not labels and self.tags_only:
             messages.append("the model reads only labels and tags, so changed heads have no effect; give --label, too")
-        if labels and not heads and "deprels" not in self._dictionaries:
+        if labels.keys() - heads.keys() and "deprels" not in self._dictionaries:
             messages.append("the model reads no labels, so --label has no effect")
         unknown = {
             tag
@@ -284,7 +284,7 @@ def whatif(
         readings += _others(trees, tree)
     if no_parse and not model.latent:
         readings.append(Reading("no parse", None))
-    notes = model.notes(bool(heads), bool(labels), [reading.tree for reading in readings if reading.tree])
+    notes = model.notes(heads, labels, [reading.tree for reading in readings if reading.tree])
     return WhatIf(sentence.forms, _translated(model, source, readings, subword_type, search), notes)
 
 

@@ -162,6 +162,11 @@ def test_models_that_read_no_heads_or_no_labels_say_so(run, changed):
     assert "not seen in training: odd" in run.said
     run("pascal_transformer_tiny", "--input", changed.folder / "given.conllu", *label)
     assert "reads no labels, so --label has no effect" in run.said
+    run("pascal_transformer_tiny", "--input", changed.folder / "given.conllu", *changed.edits)
+    assert run.said == "", "the label of a word that is attached elsewhere is for the picture"
+    other = next(word for word in range(1, len(changed.tree) + 1) if word != changed.word)
+    run("pascal_transformer_tiny", "--input", changed.folder / "given.conllu", *changed.edits, "--label", f"{other}=x")
+    assert "reads no labels, so --label has no effect" in run.said
 
 
 def test_the_picture_has_both_trees_and_marks_the_arc(run, changed, tmp_path, monkeypatch):
