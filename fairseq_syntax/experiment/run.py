@@ -359,17 +359,23 @@ class Run:
             path.unlink()  # optimizer states of every epoch; the best, the last and the mean stay
 
 
+def updates_made(run: Run) -> int:
+    """How many updates a run has been trained for, by its log."""
+    log = run.folder / "train.log"
+    made = _UPDATES.findall(log.read_text(encoding="utf8", errors="replace")) if log.exists() else []
+    return int(made[-1]) if made else 0
+
+
 def status(run: Run) -> str:
     """How far a run is, in a few words, for progress."""
-    if not (run.folder / "trained").exists():
-        log = run.folder / "train.log"
-        made = _UPDATES.findall(log.read_text(encoding="utf8", errors="replace")) if log.exists() else []
-        if not made:
-            return "starting"
-        curve = read_log(log)["curve"]
-        better = f", valid loss {curve[-1]['loss']:.3f}" if curve else ""
-        return f"{int(made[-1]):,} of {run.family.max_updates:,} updates{better}"
-    return "translating"
+    if (run.folder / "trained").exists():
+        return "translating"
+    made = updates_made(run)
+    if not made:
+        return "starting"
+    curve = read_log(run.folder / "train.log")["curve"]
+    better = f", valid loss {curve[-1]['loss']:.3f}" if curve else ""
+    return f"{made:,} of {run.family.max_updates:,} updates{better}"
 
 
 def read_records(plan: Plan, results: Path, only: Collection[Path] | None = None) -> list[dict]:

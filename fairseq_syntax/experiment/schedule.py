@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from ..files import lock, written
 from .plan import Plan, PlanError
 from .records import environment
-from .run import Run, RunError, call, end_children, load, status
+from .run import Run, RunError, call, end_children, load, status, updates_made
 
 OVERHEAD = 1.05
 """Of the loss on the validation set and of checkpoints: minutes of a training by those of its updates."""
@@ -100,7 +100,7 @@ def run_all(runs: list[Run], jobs: int, every: float = 60) -> dict[str, str]:
     A run that another process works at is left to that one. Every `every` seconds a line tells how far the work is.
     """
     failed: dict[str, str] = {}
-    active: dict[str, tuple[Run, float]] = {}
+    active: dict[str, Run] = {}
     guard = threading.Lock()
 
     def work(run: Run) -> None:
@@ -108,7 +108,7 @@ def run_all(runs: list[Run], jobs: int, every: float = 60) -> dict[str, str]:
             if not mine or run.record.exists():
                 return
             with guard:
-                active[run.name] = (run, time.monotonic())
+                active[run.name] = run
             try:
                 run.finish()
                 score = load(run.record)["scores"]["valid"]["BLEU"]["score"]
@@ -132,21 +132,14 @@ def run_all(runs: list[Run], jobs: int, every: float = 60) -> dict[str, str]:
     return failed
 
 
-def _progress(runs: list[Run], active: dict[str, tuple[Run, float]], failed: int, jobs: int) -> str:
+def _progress(runs: list[Run], active: dict[str, Run], failed: int, jobs: int) -> str:
     """A line: how many are done, what is being done, how long the rest may take."""
     done = [run for run in runs if run.record.exists()]
     words = [f"{len(done)} of {len(runs)} done"] + ([f"{failed} failed"] if failed else [])
-    words += [f"{name}: {status(run)}" for name, (run, _) in active.items()]
-    expected = _expected(runs)
-    if expected is not None:
-        now = time.monotonic()
-        # what takes longer than expected is near its end; what is being done comes first
-        begun = {
-            name: max(expected[name] - (now - at) / 60, 0.1 * expected[name])
-            for name, (_, at) in active.items()
-            if name in expected  # not recorded since
-        }
-        left = together([*begun.values(), *(expected[name] for name in expected if name not in begun)], jobs)
+    words += [f"{name}: {status(run)}" for name, run in active.items()]
+    # what is being done comes first
+    left = minutes_left(sorted(runs, key=lambda run: run.name not in active), jobs)
+    if left is not None:
         words.append(f"about {duration(max(left, 1))} left")
     return " | ".join(words)
 
@@ -160,9 +153,29 @@ def duration(minutes: float) -> str:
 
 
 def minutes_left(runs: list[Run], jobs: int = 1) -> float | None:
-    """Minutes until all runs have a record, `jobs` at a time: by records, or else by timed updates; or unknown."""
-    expected = _expected(runs)
-    return None if expected is None else together(expected.values(), jobs)
+    """Minutes until all runs have a record, `jobs` at a time; None: unknown.
+
+    A run takes as long as those of its system that have a record, or as its own updates or timed ones say, or as those
+    of its family; less what it has trained already.
+    """
+    spent: dict[str, list[float]] = {}
+    for run in chosen_runs(runs[0].plan, runs[0].out, runs[0].results) if runs else ():
+        if run.record.exists():
+            minutes = sum(load(run.record)["minutes"].values())
+            for name in (run.system.name, run.system.family):
+                spent.setdefault(name, []).append(minutes)
+    expected = []
+    for run in runs:
+        if run.record.exists():
+            continue
+        timed = _timed(run)
+        known = spent.get(run.system.name) or ([timed] if timed else spent.get(run.system.family))
+        if not known:
+            return None
+        # scoring and translating: at least a twentieth
+        left = max(1 - updates_made(run) / run.family.max_updates, 0.05)
+        expected.append(left * sum(known) / len(known))
+    return together(expected, jobs)
 
 
 def together(minutes: Iterable[float], jobs: int) -> float:
@@ -173,31 +186,13 @@ def together(minutes: Iterable[float], jobs: int) -> float:
     return max(workers)
 
 
-def _expected(runs: list[Run]) -> dict[str, float] | None:
-    """Name -> minutes, of the runs without a record; None if one is unknown."""
-    spent: dict[str, list[float]] = {}
-    for run in runs:
-        if run.record.exists():
-            minutes = sum(load(run.record)["minutes"].values())
-            for name in (run.system.name, run.system.family):
-                spent.setdefault(name, []).append(minutes)
-    expected = {}
-    for run in runs:
-        if run.record.exists():
-            continue
-        timed = _timed(run)
-        known = spent.get(run.system.name) or ([timed] if timed else spent.get(run.system.family))
-        if not known:
-            return None
-        expected[run.name] = sum(known) / len(known)
-    return expected
-
-
 def _timed(run: Run) -> float | None:
-    """Minutes of a run by its timed updates, if they were timed."""
+    """Minutes of a run by its own last updates, or else by those that were timed for its system; None if none were."""
     if run.system.name not in _read(run.out):
         return None
     update, start = _read(run.out)[run.system.name]
+    log = run.folder / "train.log"
+    update = (_update_seconds(log) if log.exists() else None) or update
     references = [run.out / split.reference for split in run.plan.splits.values()]
     sentences = sum(path.read_bytes().count(b"\n") for path in references if path.is_file())
     # one more start for each set that is translated
@@ -238,13 +233,16 @@ def _seconds(run: Run) -> list[float] | None:
         command += ["--disable-validation", "--save-dir", folder]
         with open(log, "wb") as file:
             ended = call(command, file, subprocess.STDOUT)
-        text = log.read_text(encoding="utf8", errors="replace")
-    # tokens per second, tokens per update
-    speeds = [(float(wps), float(wpb)) for wps, wpb in _SPEED.findall(text)][1:]
-    if ended or not speeds:
+        update = _update_seconds(log)
+    if ended or update is None:
         return None  # its training will tell why
-    update = sum(wpb / wps for wps, wpb in speeds) / len(speeds)
     return [round(update, 4), round(max(time.monotonic() - began - _TIMED * update, 0), 1)]
+
+
+def _update_seconds(log: Path) -> float | None:
+    """Seconds of an update, by the last twenty lines of a log but the first line, which includes the start."""
+    found = _SPEED.findall(log.read_text(encoding="utf8", errors="replace"))[1:][-20:]
+    return sum(float(wpb) / float(wps) for wps, wpb in found) / len(found) if found else None
 
 
 def when(minutes: float) -> str:

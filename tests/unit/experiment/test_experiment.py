@@ -552,6 +552,24 @@ def test_who_runs_out_of_memory_is_told_what_to_do(said, advised, tmp_path):
     assert ("halve --max-tokens" in str(failed.value)) is advised
 
 
+def test_what_is_left_is_estimated_by_records_and_logs(tmp_path):
+    from fairseq_syntax.experiment.schedule import minutes_left
+
+    table = write(tmp_path / "tiny.toml", 12)
+    table.write_text(table.read_text().replace("seeds = [1]", "seeds = [1, 2]"))
+    _, [first, second] = runs_of(table, tmp_path)
+    second.folder.mkdir(parents=True)
+    assert minutes_left([second]) is None
+    (tmp_path / "out" / "seconds.json").write_text(json.dumps({second.system.name: [60 / 1.05, 0]}))
+    assert minutes_left([second]) == pytest.approx(12)  # as timed
+    log = second.folder / "train.log"
+    line = '| train_inner | {"wps": "20", "wpb": "%d", "num_updates": "%d"}\n'
+    log.write_text(line % (10**6, 4) + line % (4800 / 1.05, 6))
+    assert minutes_left([second]) == pytest.approx(48 / 2, rel=1e-3)  # its own updates are slower
+    write_record(first, minutes={"train": 15, "translate": 5})
+    assert minutes_left([second]) == pytest.approx(20 / 2)  # as another seed took, which need not be among them
+
+
 def test_progress_tells_updates_between_validations(tmp_path):
     from fairseq_syntax.experiment.run import status
 
