@@ -1,5 +1,5 @@
-# Shared by the quick runs: a small corpus with gold trees, several systems under one budget at the same time, scores.
-# They print little and keep what programs say in logs. Everything lands in $OUT.
+# Shared by the quick runs, quickstart.sh and latent_tree/quick.sh: several systems at the same time. They print little and
+# keep what programs say in logs. Everything lands in $OUT.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 say() { printf '[%3ds] %s\n' "$SECONDS" "$*"; }
@@ -67,36 +67,4 @@ fresh_out() {
     fi
     run rm -rf "$OUT"
     run mkdir -p "$OUT"
-}
-
-# Make the agreement corpus in $OUT/corpus: agreement_corpus LOG
-agreement_corpus() {
-    say "making the agreement corpus (English-like to German-like, with gold trees)"
-    logged "$1" python "$EXAMPLES/agreement/generate.py" --output "$OUT/corpus" --seed "$SEED"
-}
-
-# Translate the test and the challenge set: translate SYSTEM OPTION …
-#   $OUT/data-bin: the data, its `test1` is the challenge set;  OPTIONs of fairseq-generate, such as the batch size
-translate() {
-    local split
-    for split in test challenge; do
-        logged_to "$OUT/$1.log" "$OUT/$1.$split.generated" fairseq-generate "$OUT/data-bin" --user-dir "$USER_DIR" \
-            --cpu --path "$OUT/$1/checkpoint_last.pt" --gen-subset "${split/challenge/test1}" --beam 2 "${@:2}" \
-            --max-len-a 1.5 --max-len-b 10
-        hypotheses "$OUT/$1.$split.generated" "$OUT/$1.$split.de"
-    done
-}
-
-# Print BLEU of the test set and agreement in the challenge set: scores SYSTEM …
-scores() {
-    local system
-    for system in "$@"; do
-        printf '\n== %s\n' "$system"
-        run_to "$OUT/$system.bleu" sacrebleu "$OUT/corpus/test.de" --input "$OUT/$system.test.de" --tokenize none \
-            --force --format text
-        run_to "$OUT/$system.agreement" python "$EXAMPLES/agreement/score.py" --challenge "$OUT/corpus/challenge.tsv" \
-            --hypotheses "$OUT/$system.challenge.de"
-        [[ -n "$DRY_RUN" ]] || cat "$OUT/$system.bleu" "$OUT/$system.agreement"
-    done
-    echo
 }

@@ -7,7 +7,8 @@ source "$(dirname "$0")/quick_common.sh"
 systems=(transformer pascal)
 log="$OUT/demo.log"
 fresh_out "$log"
-agreement_corpus "$log"
+say "making the agreement corpus (English-like to German-like, with gold trees)"
+logged "$log" python "$EXAMPLES/agreement/generate.py" --output "$OUT/corpus" --seed "$SEED"
 
 say "cutting words into subwords (subword-nmt, 1000 joint merges)"
 logged "$log" subword-nmt learn-joint-bpe-and-vocab -s 1000 --input "$OUT/corpus/train.en" "$OUT/corpus/train.de" \
@@ -26,7 +27,7 @@ logged "$log" fairseq-syntax preprocess --source-lang en --target-lang de --join
     --validpref "$OUT/bpe/valid" --testpref "$OUT/bpe/test,$OUT/bpe/challenge" --destdir "$OUT/data-bin"
 
 train_and_translate() { # system
-    local architecture=(--arch transformer_tiny)
+    local split architecture=(--arch transformer_tiny)
     [[ "$1" == pascal ]] && architecture=(--arch pascal_transformer_tiny --pascal-heads 2)
     logged "$OUT/$1.log" fairseq-train "$OUT/data-bin" --user-dir "$USER_DIR" "${architecture[@]}" --cpu --seed "$SEED" \
         --share-all-embeddings --encoder-embed-dim 128 --decoder-embed-dim 128 --encoder-ffn-embed-dim 256 \
@@ -35,7 +36,12 @@ train_and_translate() { # system
         --warmup-updates 200 --criterion label_smoothed_cross_entropy --label-smoothing 0.1 --max-tokens 2500 \
         --max-update "$UPDATES" --num-workers 0 --no-epoch-checkpoints --disable-validation --log-format simple \
         --log-interval 20 --save-dir "$OUT/$1"
-    translate "$1" --max-tokens 4000 --remove-bpe
+    for split in test challenge; do # `test1` of the data is the challenge set
+        logged_to "$OUT/$1.log" "$OUT/$1.$split.generated" fairseq-generate "$OUT/data-bin" --user-dir "$USER_DIR" \
+            --cpu --path "$OUT/$1/checkpoint_last.pt" --gen-subset "${split/challenge/test1}" --beam 2 \
+            --max-tokens 4000 --remove-bpe --max-len-a 1.5 --max-len-b 10
+        hypotheses "$OUT/$1.$split.generated" "$OUT/$1.$split.de"
+    done
 }
 # one process a core: both systems at the same time, under the same budget
 say "training and translating with ${systems[*]} at the same time, $UPDATES updates each"
@@ -45,7 +51,15 @@ say "drawing what a parent-scaled head attends to"
 logged "$log" fairseq-syntax look "$OUT/data-bin" --path "$OUT/pascal/checkpoint_last.pt" --subset test1 \
     --sentence 250 --kind heads --draw "$OUT/attention.png"
 
-scores "${systems[@]}"
+for system in "${systems[@]}"; do
+    printf '\n== %s\n' "$system"
+    run_to "$OUT/$system.bleu" sacrebleu "$OUT/corpus/test.de" --input "$OUT/$system.test.de" --tokenize none \
+        --force --format text
+    run_to "$OUT/$system.agreement" python "$EXAMPLES/agreement/score.py" --challenge "$OUT/corpus/challenge.tsv" \
+        --hypotheses "$OUT/$system.challenge.de"
+    [[ -n "$DRY_RUN" ]] || cat "$OUT/$system.bleu" "$OUT/$system.agreement"
+done
+echo
 say "done; picture: $OUT/attention.png, logs and outputs: $OUT/"
 [[ -z "$DRY_RUN" ]] || exit 0
 bleu() { sed 's/^[^=]*= \([0-9.]*\) .*/\1/' "$OUT/$1.bleu"; }

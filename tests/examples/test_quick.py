@@ -31,36 +31,6 @@ def test_demo_scores_both_systems_and_draws(tmp_path):
 
 
 @pytest.mark.slow
-def test_sa_nmt_scores_both_systems_and_looks_at_the_trees(tmp_path):
-    out = tmp_path / "quick"
-    printed = quick_run("sa_nmt/quick.sh", out, ("nmt_lstm", "sa_nmt_shared"))
-    # tables: the model beside the baselines
-    assert re.search(r"^system +DA +UA +UAS$", printed, re.MULTILINE)
-    assert len(re.findall(r"^(?:L|R|\S*trees.conllu)(?: +[\d.]+){3}$", printed, re.MULTILINE)) == 3
-    assert len(re.findall(r"^all(?: +[\d.]+){9}$", printed, re.MULTILINE)) == 2
-    assert (out / "trees.conllu").read_text().count("\n\n") == 400
-    assert "<svg" in (out / "tree.svg").read_text()
-    assert (out / "heads.png").stat().st_size > 10_000
-
-
-@pytest.mark.slow
-def test_sdatt_scores_and_compares_all_systems(tmp_path):
-    systems = ["global_att", "sdatt", "global_plus_sdatt"]
-    printed = quick_run("sdatt/quick.sh", tmp_path / "quick", systems)
-    # tables of the comparison, whose cells are two spaces apart: the baseline, the others with their difference to it
-    rows = [re.split(" {2,}", line) for line in printed.splitlines()]
-    start = next(i for i, row in enumerate(rows) if row[:2] == ["BLEU", "score"])
-    header, *scored = rows[start : start + 1 + len(systems)]
-    assert [row[0] for row in scored] == systems and {len(row) for row in scored} == {len(header)}
-    tests = [row[header.index("delta") :] for row in scored]
-    assert set(tests[0]) == {"-"} and not any("-" in row for row in tests[1:])
-    # and by length
-    buckets = next(row for row in rows if row[0] == "sentences")[1:]
-    assert len(buckets) > 1 and sum(map(int, buckets)) == 400
-    assert "<svg" in (tmp_path / "quick" / "lengths.svg").read_text()
-
-
-@pytest.mark.slow
 def test_latent_tree_scores_both_systems_and_looks_at_the_trees(tmp_path):
     out = tmp_path / "quick"
     printed = quick_run("latent_tree/quick.sh", out, ("latent_tree_rnng", "char_lstm"), agreement=False)
@@ -70,7 +40,7 @@ def test_latent_tree_scores_both_systems_and_looks_at_the_trees(tmp_path):
     assert len(list((out / "trees").glob("*-trees.svg"))) == 3
 
 
-@pytest.mark.parametrize("script", ["quickstart.sh", "sa_nmt/quick.sh", "sdatt/quick.sh", "latent_tree/quick.sh"])
+@pytest.mark.parametrize("script", ["quickstart.sh", "latent_tree/quick.sh"])
 @pytest.mark.parametrize("there", [["thesis.tex"], ["quick.log", "demo.log", "checkpoints/best.pt"]])
 def test_folders_of_others_and_checkpoints_of_recipes_are_left_alone(tmp_path, script, there):
     for name in there:
