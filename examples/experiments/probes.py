@@ -60,7 +60,7 @@ class Question:
         record = load(self.run.record)
         if begun.read_text(encoding="utf8") != record["commands"]["train"] + "\n":
             raise PlanError(f"{self.run.folder}: not the training of {self.run.record}; give the --output of that one")
-        path = self.run.checkpoint(record["checkpoint"]["chosen"])
+        path = self.run.checkpoint
         return path if path.exists() else None
 
     def commands(self, checkpoint: Path, answer: Path) -> Iterator[tuple[list[str], Path | None]]:

@@ -17,7 +17,9 @@ from .run import Run, RunError, load, read_records
 
 def default_jobs(gpu: bool) -> int:
     """Trainings at a time: one per core, or one that has the GPU for itself."""
-    return 1 if gpu else os.cpu_count() or 1
+    if gpu:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Experiment:
@@ -34,7 +36,7 @@ class Experiment:
     def __init__(self, place: str | Path, output: str | Path | None = None, results: str | Path | None = None):
         place = Path(place)
         self.plan = read_plan(place / NAME if place.is_dir() else place)
-        own = place if place.is_dir() else Path("outputs", self.plan.name)
+        own = self.plan.path.parent if self.plan.path.name == NAME else Path("outputs", self.plan.name)
         self.out = Path(output or own).resolve()
         self.results = Path(results).resolve() if results else self.out / "results"
         self.failed: dict[str, str] = {}
@@ -48,14 +50,11 @@ class Experiment:
     def prepare(self) -> None:
         """Make the data, unless they are there. Raises ValueError: they cannot be made."""
         with schedule.held_folder(self.out) as held:
-            done = self.out / "prepared"
-            if done.exists():
-                return
-            if self.plan.corpus is None:
-                schedule.prepare_by_script(self.plan, self.out, held)
-            else:
+            if self.plan.corpus is not None:
                 corpus.prepare(self.plan, self.out, held)
-            done.touch()
+            elif not (self.out / "prepared").exists():
+                schedule.prepare_by_script(self.plan, self.out, held)
+                (self.out / "prepared").touch()
 
     def run(
         self, only: Sequence[str] = (), jobs: int | None = None, gpu: bool = False, every: float = 60
@@ -102,7 +101,7 @@ class Experiment:
             raise PlanError(f"{whose}; run fairseq-syntax experiment {self.out}")
         best = max(done, key=lambda run: records[run.name]["scores"]["valid"]["BLEU"]["score"])
         chosen = [run for run in done if run.system == best.system] if ensemble else [best]
-        paths = [run.checkpoint(records[run.name]["checkpoint"]["chosen"]) for run in chosen]
+        paths = [run.checkpoint for run in chosen]
         for path in paths:
             if not path.is_file():
                 raise PlanError(f"{path}: the checkpoint is missing; give the folder where it was trained")

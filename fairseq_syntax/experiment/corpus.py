@@ -1,21 +1,22 @@
 """From raw parallel text to the data directories that the systems of an experiment train on."""
 
+import json
 import re
 import shutil
 import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 from ..data.text.tokenizers import normalize
 from ..files import link_or_copy, written
 from ..trees.text import read_lines
-from .plan import Cleaning, Corpus, Plan, PlanError, Text
+from .plan import PERTURBED, Cleaning, Corpus, Plan, PlanError, Text
 from .run import RunError, call
 
 _UNPARSED = "to do without a parser, start again with --parser none --systems sa_nmt_shared fa_nmt_shared"
-_PERTURBED = {"linear": "right", "random": "random"}
 SCRIPTS = {
     **dict.fromkeys(("ja", "zh"), ("CJK", "HIRAGANA", "KATAKANA")),
     **dict.fromkeys(("ru", "uk", "bg", "sr", "mk", "be", "kk"), ("CYRILLIC",)),
@@ -131,7 +132,30 @@ def clean(
 
 
 def prepare(plan: Plan, out: Path, held: int) -> None:
-    """Clean the text, and make the data directories. Raises ValueError: the text is not fit; RunError: a step fails."""
+    """Clean the text, and make the data directories, as far as they are not there.
+
+    Raises ValueError: the text is not fit, or the data are of other settings; RunError: a step fails.
+    """
+    done, kinds = out / "prepared", plan.perturbed()
+    settings = {name: asdict(getattr(plan, name)) for name in ("corpus", "cleaning", "text")}
+    settings = json.loads(json.dumps(settings))  # as they are read again
+    made = json.loads(done.read_text(encoding="utf8") or "{}") if done.exists() else {}
+    for name in settings.keys() & made.keys():
+        if made[name] != settings[name]:
+            raise PlanError(
+                f"{plan.path}: the data were made with another [{name}]; restore it, or remove {done}, and runs and "
+                "results of the old data, to make them again"
+            )
+    if not made:
+        _write_raw(plan, out)
+    if not made or set(kinds) - set(made["kinds"]):
+        _make(plan, out, held, made.get("kinds"))
+        with written(str(done)) as file:
+            json.dump({**settings, "kinds": kinds}, file)
+
+
+def _write_raw(plan: Plan, out: Path) -> None:
+    """The clean text, in raw/."""
     corpus = plan.corpus
     pairs = check(corpus)
     kept, left_out = clean(
@@ -146,13 +170,12 @@ def prepare(plan: Plan, out: Path, held: int) -> None:
         for side, language in enumerate((corpus.source, corpus.target)):
             with written(str(out / "raw" / f"{name}.{language}")) as file:
                 file.writelines(pair[side] + "\n" for pair in some)
-    _make(plan, out, held)
 
 
-def _make(plan: Plan, out: Path, held: int) -> None:
+def _make(plan: Plan, out: Path, held: int, made: list[str] | None) -> None:
     """Run `commands`, with a line for each step, and what they warn of."""
     log, told = out / "prepare.log", ""
-    for command in commands(plan, out):
+    for command in commands(plan, out, made):
         if command[0] == "link":
             _link(*map(Path, command[1:]))
             continue
@@ -179,8 +202,12 @@ def subsets(plan: Plan) -> list[str]:
     return ["train", "valid", *(f"test{number or ''}" for number in range(len(plan.corpus.tests)))]
 
 
-def commands(plan: Plan, out: Path) -> Iterator[list[str]]:
-    """The commands that make the data of clean text; `link FOLDER COPY` copies a data directory."""
+def commands(plan: Plan, out: Path, made: list[str] | None = None) -> Iterator[list[str]]:
+    """The commands that make the data of clean text; `link FOLDER COPY` copies a data directory.
+
+    Args:
+        made: kinds of perturbed trees that are there, with all else; None: nothing is.
+    """
     source, target, names = plan.corpus.source, plan.corpus.target, subsets(plan)
     whose = ["fairseq-syntax", "preprocess", "--source-lang", source, "--target-lang", target]
 
@@ -189,24 +216,17 @@ def commands(plan: Plan, out: Path) -> Iterator[list[str]]:
         return ["--trainpref", str(folder / "train"), "--validpref", str(folder / "valid"), "--testpref", tests]
 
     data = out / "data-bin-parser"
-    yield [
-        *whose,
-        "--raw",
-        str(out / "text"),
-        *prefixes(out / "raw"),
-        *_options(plan.text),
-        "--destdir",
-        str(data),
-        "--overwrite",
-    ]
-    for kind in sorted({system.trees for system in plan.systems.values()} & _PERTURBED.keys()):
+    if made is None:
+        raw = ["--raw", str(out / "text"), *prefixes(out / "raw"), *_options(plan.text)]
+        yield [*whose, *raw, "--destdir", str(data), "--overwrite"]
+    for kind in sorted(set(plan.perturbed()) - set(made or ())):
         for name in names:
             tree, text = f"{name}.{source}.conllu.gz", f"{name}.{source}"
             yield [
                 "fairseq-syntax",
                 "perturb",
                 "--trees",
-                _PERTURBED[kind],
+                PERTURBED[kind],
                 "--input",
                 str(out / "text" / tree),
                 "--output",

@@ -13,6 +13,8 @@ USER_DIR = Path(__file__).resolve().parents[1]
 CHECKOUT = USER_DIR.parent
 # linear: the head of each word is the one before it; ud: of a parser of Universal Dependencies
 TREES = ("gold", "parser", "random", "linear", "ud")
+# those that are made of the parser's: kind -> `perturb --trees`
+PERTURBED = {"linear": "right", "random": "random"}
 # verb of a probe -> what it needs
 VERBS = {"contrast": "pairs", "whatif": "pairs", "attachment": "gold", "unparsed": "inputs"}
 _TYPES = {
@@ -39,7 +41,6 @@ class Family:
         max_updates: where training ends if it does not end by itself; {updates} in `train`.
         annealed: whether the learning rate is zero there, so that training is then finished, not cut off.
         patience: validations without a better one after which it does; 0: something in `train` ends it.
-        average: mean of so many last checkpoints, if validation BLEU says so; 0: the best checkpoint.
         data: data directory below the output folder; {trees} is replaced.
         characters: whether texts are characters, to be joined before they are scored.
         baseline: the system that the others are tested against, or none.
@@ -50,7 +51,6 @@ class Family:
     max_updates: int
     annealed: bool = False
     patience: int = 0
-    average: int = 0
     data: str = "data-bin-{trees}"
     characters: bool = False
     baseline: str = ""
@@ -125,6 +125,9 @@ class Text:
     parser_model: str = ""
     parser_tagger: str = ""
     parser_language: str = ""
+    parser_dir: str = ""
+    parser_device: str = ""
+    parser_decoder: str = ""
     parser_lowercase: bool = False
 
 
@@ -234,6 +237,15 @@ class Plan:
         seeds = sorted({seed for system in self.systems.values() for seed in self.seeds_of(system)})
         return [(system, seed) for seed in seeds for system in self.systems.values() if seed in self.seeds_of(system)]
 
+    def perturbed(self) -> list[str]:
+        """Kinds of perturbed trees that systems read."""
+        return sorted({system.trees for system in self.systems.values()} & PERTURBED.keys())
+
+    def hashed_for(self, system: System) -> list[str]:
+        """Patterns of the files that a system is trained on; of raw text, not the perturbed trees of others."""
+        others = set(PERTURBED) - {system.trees} if self.corpus else ()
+        return [pattern for pattern in self.hashed if Path(pattern).parts[0] not in others]
+
     def seeds_of(self, system: System) -> tuple[int, ...]:
         return system.seeds or self.seeds
 
@@ -331,7 +343,7 @@ def _of_raw_text(plan: Plan) -> Plan:
     for number, name in enumerate(plan.corpus.tests):
         subset = f"test{number or ''}"
         splits[name] = Split(subset, f"raw/{subset}.{target}", f"text/words/{subset}.{source}")
-    kinds = sorted({system.trees for system in plan.systems.values()} & {"linear", "random"})
+    kinds = plan.perturbed()
     parsed = [] if plan.text.parser == "none" else ["text/*.conllu.gz"]
     codes = [] if plan.text.subword_type == "none" else ["text/codes*"]
     hashed = ["raw/*", *codes, *parsed, *(f"{kind}/*.conllu.gz" for kind in kinds)]
@@ -343,6 +355,8 @@ def _check_family(where: str, family: Family) -> None:
         _check_options(where, options)
     if set("{}") & set(family.data.replace("{trees}", "")):
         raise PlanError(f"{where}: data = {family.data!r}: may have no braces but {{trees}}")
+    if family.max_updates < 1:
+        raise PlanError(f"{where}: max_updates = {family.max_updates}: give 1 or more")
 
 
 def _check_system(plan: Plan, system: System) -> None:

@@ -25,6 +25,7 @@ _DEFAULTS = {
     "MALLOC_TRIM_THRESHOLD_": str(16 << 30),
     "MALLOC_MMAP_THRESHOLD_": str(4 << 30),
     "MALLOC_TOP_PAD_": str(256 << 20),
+    "CUDA_VISIBLE_DEVICES": "0",  # with --gpu: fairseq would share a training between all
 }
 COMMIT = "# commit "
 """What a line of a log begins with that names the commit of the checkout."""
@@ -39,8 +40,10 @@ def read_log(path: Path) -> dict:
         epochs, updates, minutes (of training and validation, those of a killed epoch excepted), and the curve of
         validation: epoch, updates, loss, and what else the criterion says. Commits that it ran with, in order.
     """
-    trained, curve, commits = {}, {}, []
+    seconds, curve, commits = [0.0], {}, []  # seconds of each call of fairseq-train
     for line in path.read_text(encoding="utf8", errors="replace").splitlines():
+        if line.startswith("+ fairseq-train "):
+            seconds.append(0.0)
         if line.startswith(COMMIT):
             commits.append(line.removeprefix(COMMIT))
         found = _JSON.search(line)
@@ -48,7 +51,7 @@ def read_log(path: Path) -> dict:
             continue
         entry = {key: _number(value) for key, value in json.loads(found[2]).items()}
         if found[1] == "train":
-            trained[entry["epoch"]] = entry
+            seconds[-1] = entry["train_wall"]
         else:
             kept = {key.removeprefix("valid_"): value for key, value in entry.items() if key.startswith("valid_")}
             dull = ("wps", "wpb", "bsz", "num_updates", "best_loss")
@@ -57,7 +60,7 @@ def read_log(path: Path) -> dict:
     return {
         "epochs": max(curve, default=0),
         "updates": max((entry["updates"] for entry in curve.values()), default=0),
-        "minutes": {"train": round(max((e["train_wall"] for e in trained.values()), default=0) / 60, 1)},
+        "minutes": {"train": round(sum(seconds) / 60, 1)},
         "curve": [curve[epoch] for epoch in sorted(curve)],
         "commits": list(dict.fromkeys(commits)),
     }

@@ -5,6 +5,7 @@ the last epoch.
 """
 
 import ctypes
+import errno
 import gzip
 import json
 import os
@@ -13,6 +14,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -27,24 +29,29 @@ from ..evaluate.corpus import read_output
 from ..evaluate.schemas import TRAINED, check_name, read_json
 from ..files import lock, written
 from .plan import CHECKOUT, USER_DIR, Family, Plan, PlanError, System
-from .records import COMMIT, bleu, commit, describe, environment, hashes, read_lines, read_log, scores, uas
+from .records import COMMIT, commit, describe, environment, hashes, read_lines, read_log, scores, uas
 
 _SHARED = "--num-workers 0 --log-format json --log-interval 50 --no-progress-bar".split()
 _OUT = "@OUT@"  # what shells read as it is
 _NO_MEMORY = re.compile("out of memory|OutOfMemory|allocate memory", re.IGNORECASE)
 _UPDATES = re.compile(r'train_inner .*"num_updates": "(\d+)"')
-_CAP = re.compile(r"--max-update \d+")
-
 
 _children: set[subprocess.Popen] = set()
+_interrupted = threading.Event()  # nothing is started any more
 
 
 class RunError(ValueError):
     """A command of a run failed; the message says which and how its log ends."""
 
 
+def allow_children() -> None:
+    """Let threads start commands; see `end_children`."""
+    _interrupted.clear()
+
+
 def end_children() -> None:
-    """End the commands that threads have started."""
+    """End the commands that threads have started, and let them start no others."""
+    _interrupted.set()
     for child in list(_children):
         child.kill()
 
@@ -54,7 +61,12 @@ PRCTL = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
 
 def call(command: list[str], out: IO | int, errors: IO | int | None, **more) -> int:
-    """The exit status of a command, which ends with this process. 127 if there is no such program."""
+    """The exit status of a command, which ends with this process. 127 if there is no such program.
+
+    Raises RunError: after `end_children`.
+    """
+    if _interrupted.is_set():
+        raise RunError("interrupted")
     try:
         child = subprocess.Popen(
             command,
@@ -112,12 +124,21 @@ class Run:
         return self.results / f"{self.name}.json"
 
     @property
+    def trained(self) -> bool:
+        """Whether training has ended, and translations are left to make."""
+        return (self.folder / "trained").exists()
+
+    @property
     def family(self) -> Family:
         return self.plan.families[self.system.family]
 
     @property
     def data(self) -> Path:
         return self.out / self.family.data.replace("{trees}", self.system.trees or self.plan.default_trees)
+
+    def hashes(self) -> dict[str, str]:
+        """SHA-256 of what the run is trained on, by file. Raises PlanError: a file is missing."""
+        return hashes(self.out, self.plan.hashed_for(self.system))
 
     def train_command(self) -> list[str]:
         """fairseq-train with all options."""
@@ -128,23 +149,23 @@ class Run:
         command += ["--seed", str(self.seed), "--max-update", str(family.max_updates)]
         if family.patience:
             command += ["--patience", str(family.patience)]
-        keep = ["--keep-last-epochs", str(family.average)] if family.average else ["--no-epoch-checkpoints"]
-        return [*command, *keep, "--save-dir", str(self.folder / "checkpoints")]
+        return [*command, "--no-epoch-checkpoints", "--save-dir", str(self.folder / "checkpoints")]
 
-    def generate_command(self, subset: str, checkpoint: Path, options: str = "") -> list[str]:
-        """fairseq-generate for a subset of the data."""
+    def generate_command(self, subset: str, options: str = "") -> list[str]:
+        """fairseq-generate for a subset of the data, with the best checkpoint."""
         command = ["fairseq-generate", str(self.data), "--user-dir", str(USER_DIR), *self.device]
-        command += ["--gen-subset", subset, "--path", str(checkpoint)]
+        command += ["--gen-subset", subset, "--path", str(self.checkpoint)]
         return [*command, *shlex.split(self.family.generate), *shlex.split(options)]
 
-    def commands(self, chosen: str) -> dict[str, str]:
-        """What a record says of how it was made, with the checkpoint of this name."""
-        valid = self.generate_command(self.plan.splits["valid"].subset, self.checkpoint(chosen))
+    def commands(self) -> dict[str, str]:
+        """What a record says of how it was made."""
+        valid = self.generate_command(self.plan.splits["valid"].subset)
         return {"train": self.relative(self.train_command()), "generate": self.relative(valid)}
 
-    def checkpoint(self, name: str) -> Path:
-        """Where the mean of the last checkpoints is (`average`), or one that training wrote."""
-        return self.folder / ("" if name == "average" else "checkpoints") / f"{name}.pt"
+    @property
+    def checkpoint(self) -> Path:
+        """The best one on the validation set, with which everything is translated."""
+        return self.folder / "checkpoints" / "checkpoint_best.pt"
 
     def relative(self, command: list[str]) -> str:
         """A command without the paths of this machine."""
@@ -176,16 +197,15 @@ class Run:
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         self._check_beginning()
-        if not (self.folder / "trained").exists():
+        if not self.trained:
             if not self._has_ended():
                 self.call(self.train_command(), self.folder / "train.log")
             (self.folder / "trained").touch()
-        chosen, on_valid = self._choose()
         started = time.monotonic()
         for name, split in self.plan.splits.items():
-            self._translate(split.subset, chosen, self.folder / f"{name}.txt")
+            self._translate(split.subset, self.folder / f"{name}.txt")
         translating = time.monotonic() - started
-        self._write(chosen, on_valid, translating, self._follow_curve(chosen))
+        self._write(translating, self._follow_curve())
 
     def _has_ended(self) -> bool:
         """Whether the last training in the log came to its end: called again, fairseq-train would go on."""
@@ -195,9 +215,9 @@ class Run:
 
     def _check_beginning(self) -> None:
         """Keep what the run began with; PlanError if it goes on with something else."""
-        advice = f"restore the options of {self.system.name} in {self.plan.path}"
+        advice = f"restore the options of {self.system.name} in {self.plan.path}, and go on on a GPU or not, as before"
         self._keep("command.txt", self.relative(self.train_command()) + "\n", "other settings", advice)
-        data = "".join(f"{digest}  {name}\n" for name, digest in hashes(self.out, self.plan.hashed).items())
+        data = "".join(f"{digest}  {name}\n" for name, digest in self.hashes().items())
         self._keep("data.sha256", data, "other data", "put them back")
 
     def _keep(self, name: str, now: str, what: str, advice: str) -> None:
@@ -228,9 +248,9 @@ class Run:
         if partial:
             partial.replace(output)
 
-    def _translate(self, subset: str, checkpoint: Path, goal: Path, options: str = "") -> list[str]:
+    def _translate(self, subset: str, goal: Path, options: str = "") -> list[str]:
         """Translations of a subset in its order, in the file `goal` as well; made again if the command has changed."""
-        command = self.generate_command(subset, checkpoint, options)
+        command = self.generate_command(subset, options)
         made_by, asked = goal.with_suffix(".command"), self.relative(command) + "\n"
         if not made_by.exists() or made_by.read_text(encoding="utf8") != asked:
             made_by.unlink(missing_ok=True)
@@ -250,29 +270,7 @@ class Run:
             made_by.write_text(asked, encoding="utf8")
         return read_lines(goal)
 
-    def _choose(self) -> tuple[Path, dict[str, float]]:
-        """The checkpoint to translate with, and validation BLEU of those that were candidates."""
-        candidates = {"best": self.checkpoint("checkpoint_best")}
-        if self.family.average:
-            mean = self.checkpoint("average")
-            if not mean.exists():
-                # by name, the oldest first
-                checkpoints = self.folder / "checkpoints"
-                last = sorted(checkpoints.glob("checkpoint[0-9]*.pt"), key=lambda path: int(path.stem[10:]))
-                command = ["fairseq-syntax", "average", "--input", *map(str, last[-self.family.average :])]
-                self.call([*command, "--output", str(mean)], self.folder / "generate.log")
-            candidates[f"mean of the last {self.family.average}"] = mean
-        if len(candidates) == 1:
-            return candidates["best"], {}
-        valid = self.plan.splits["valid"]
-        references = read_lines(self.out / valid.reference)
-        on_valid = {}
-        for name, path in candidates.items():
-            hypotheses = self._translate(valid.subset, path, self.folder / f"valid-{path.stem}.txt")
-            on_valid[name] = round(bleu(hypotheses, references, self.plan.tokenize)["score"], 2)
-        return candidates[max(on_valid, key=lambda name: on_valid[name])], on_valid
-
-    def _follow_curve(self, chosen: Path) -> list[dict]:
+    def _follow_curve(self) -> list[dict]:
         """UAS of the parses, and scores of what the system makes of them; nothing if it reads none."""
         curve = self.plan.curve
         if curve is None or self.system.name not in curve.systems:
@@ -280,14 +278,10 @@ class Run:
         points, options = [], curve.systems[self.system.name]
         for parses, subset in curve.parses.items():
             goal = self.folder / f"curve-{subset}.txt"
-            hypotheses = self._translate(subset, chosen, goal, options)
+            hypotheses = self._translate(subset, goal, options)
             scored = scores(hypotheses, self.out, self.plan.splits[curve.split], self.plan.tokenize)
             points.append({"parses": parses, "UAS": uas(self.out / parses, self.out / curve.gold), **scored})
         return points
-
-    def ends_below_its_cap(self, record: dict) -> bool:
-        """Whether a record is of a training that stopped by itself, and would have under today's cap, too."""
-        return record["stopped"] == "itself" and record["updates"] < self.family.max_updates
 
     def _end(self, updates: int) -> str:
         """Why training ended."""
@@ -319,13 +313,18 @@ class Run:
         """Give the record its name, unless a file has it: FileExistsError."""
         try:
             os.link(made, self.record)  # unlike a renamed file, it replaces none
-        except FileExistsError:
-            raise
-        except OSError:  # a file system without hard links
-            with open(self.record, "xb") as file:
-                file.write(made.read_bytes())
+        except OSError as error:
+            if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK):
+                raise
+            with open(self.record, "xb") as file:  # a file system without hard links
+                try:
+                    file.write(made.read_bytes())
+                    file.flush()
+                except OSError:
+                    self.record.unlink()
+                    raise
 
-    def _write(self, chosen: Path, on_valid: dict[str, float], translating: float, curve: list[dict]) -> None:
+    def _write(self, translating: float, curve: list[dict]) -> None:
         """Write the record, and the translations beside it. RunError: somebody else has written one in the meantime."""
         log = read_log(self.folder / "train.log")
         record = {
@@ -334,12 +333,12 @@ class Run:
             "family": self.system.family,
             "seed": self.seed,
             "trees": self.system.trees or "none",
-            "commands": self.commands(chosen.stem),
+            "commands": self.commands(),
             **describe(self.device),
-            "sha256": hashes(self.out, self.plan.hashed),
+            "sha256": self.hashes(),
             **log,
             "stopped": self._end(log["updates"]),
-            "checkpoint": {"chosen": chosen.stem, "valid_bleu": on_valid},
+            "checkpoint": {"chosen": self.checkpoint.stem},
             "scores": {},
         }
         if curve:
@@ -355,8 +354,6 @@ class Run:
                 packed[f"{self.name}.{name}.txt.gz"] = gzip.compress(text.encode(), mtime=0)
         content = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
         self._publish({self.record.name: content.encode(), **packed})
-        for path in (self.folder / "checkpoints").glob("checkpoint[0-9]*.pt"):
-            path.unlink()  # optimizer states of every epoch; the best, the last and the mean stay
 
 
 def updates_made(run: Run) -> int:
@@ -368,7 +365,7 @@ def updates_made(run: Run) -> int:
 
 def status(run: Run) -> str:
     """How far a run is, in a few words, for progress."""
-    if (run.folder / "trained").exists():
+    if run.trained:
         return "translating"
     made = updates_made(run)
     if not made:
@@ -404,9 +401,13 @@ def read_records(plan: Plan, results: Path, only: Collection[Path] | None = None
                 )
         run = runs[path]
         _check_splits(plan, path, record)
-        for verb, now in run.commands(record["checkpoint"]["chosen"]).items():
+        for name in plan.splits.keys() - {"valid"}:
+            translations = path.with_name(f"{run.name}.{name}.txt.gz")
+            if not translations.exists():
+                raise PlanError(f"{translations}: missing; remove {path.name} there to translate again")
+        for verb, now in run.commands().items():
             then = record["commands"][verb].replace("--cpu ", "", 1)
-            if then != now and not (run.ends_below_its_cap(record) and _CAP.sub("", then) == _CAP.sub("", now)):
+            if then != now:
                 raise PlanError(
                     f"{path}: fairseq-{verb} had other options than {plan.path} has; remove the record and run it "
                     f"again, or restore the old ones in the file. The record's: {then}"

@@ -8,20 +8,20 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
+from statistics import mean, median
 from tempfile import TemporaryDirectory
 
 from ..files import lock, written
 from .plan import Plan, PlanError
 from .records import environment
-from .run import Run, RunError, call, end_children, load, status, updates_made
+from .run import Run, RunError, allow_children, call, end_children, load, status, updates_made
 
-OVERHEAD = 1.05
-"""Of the loss on the validation set and of checkpoints: minutes of a training by those of its updates."""
-_TRANSLATION = 0.36
-"""Updates that take as long as translating a sentence: by beam search at the end, greedily some times before."""
+_OVERHEAD = 1.05  # of the loss on the validation set and of checkpoints: seconds of a training by those of its updates
+# How many updates take as long as a sentence of a set: by beam search at the end, greedily in all validations together.
+_TRANSLATION, _VALIDATION = 0.13, 0.45
 _TIMED, _BEFORE = 30, 10  # updates that are made to time them, and those of them that do not count
 _SPEED = re.compile(r'train_inner \| .*"wps": "([\d.]+)".*"wpb": "([\d.]+)"')
 
@@ -84,6 +84,7 @@ def say(what: str) -> None:
 def at_once(jobs: int) -> Iterator[ThreadPoolExecutor]:
     """So many workers; after an interrupt or an error, what they have started is ended."""
     pool = ThreadPoolExecutor(jobs)
+    allow_children()
     try:
         yield pool
     except BaseException:
@@ -128,17 +129,18 @@ def run_all(runs: list[Run], jobs: int, every: float = 60) -> dict[str, str]:
             with guard:
                 now = dict(active)
             if now:
-                say(_progress(runs, now, len(failed), jobs))
+                say(_progress(runs, now, failed, jobs))
     return failed
 
 
-def _progress(runs: list[Run], active: dict[str, Run], failed: int, jobs: int) -> str:
+def _progress(runs: list[Run], active: dict[str, Run], failed: dict[str, str], jobs: int) -> str:
     """A line: how many are done, what is being done, how long the rest may take."""
     done = [run for run in runs if run.record.exists()]
-    words = [f"{len(done)} of {len(runs)} done"] + ([f"{failed} failed"] if failed else [])
+    words = [f"{len(done)} of {len(runs)} done"] + ([f"{len(failed)} failed"] if failed else [])
     words += [f"{name}: {status(run)}" for name, run in active.items()]
     # what is being done comes first
-    left = minutes_left(sorted(runs, key=lambda run: run.name not in active), jobs)
+    to_do = sorted((run for run in runs if run.name not in failed), key=lambda run: run.name not in active)
+    left = minutes_left(to_do, jobs)
     if left is not None:
         words.append(f"about {duration(max(left, 1))} left")
     return " | ".join(words)
@@ -152,30 +154,64 @@ def duration(minutes: float) -> str:
 # --- how long ---------------------------------------------------------------------------------------------------------
 
 
-def minutes_left(runs: list[Run], jobs: int = 1) -> float | None:
+def minutes_left(runs: list[Run], jobs: int = 1, share: float = 1) -> float | None:
     """Minutes until all runs have a record, `jobs` at a time; None: unknown.
 
     A run takes as long as those of its system that have a record, or as its own updates or timed ones say, or as those
     of its family; less what it has trained already.
+
+    Args:
+        share: of the updates that are left.
     """
-    spent: dict[str, list[float]] = {}
+    records = _records(runs)
+    left = []
+    for run in runs:
+        if not run.record.exists():
+            needed = _needed(run, records)
+            if needed is None:
+                return None
+            training, translating = needed
+            left.append(share * training + translating)
+    return together(left, jobs)
+
+
+def _records(runs: list[Run]) -> dict[str, list[dict]]:
+    """The records of an experiment, by the names of systems and of families."""
+    found: dict[str, list[dict]] = {}
     for run in chosen_runs(runs[0].plan, runs[0].out, runs[0].results) if runs else ():
         if run.record.exists():
-            minutes = sum(load(run.record)["minutes"].values())
-            for name in (run.system.name, run.system.family):
-                spent.setdefault(name, []).append(minutes)
-    expected = []
-    for run in runs:
-        if run.record.exists():
-            continue
-        timed = _timed(run)
-        known = spent.get(run.system.name) or ([timed] if timed else spent.get(run.system.family))
-        if not known:
-            return None
-        # scoring and translating: at least a twentieth
-        left = max(1 - updates_made(run) / run.family.max_updates, 0.05)
-        expected.append(left * sum(known) / len(known))
-    return together(expected, jobs)
+            with suppress(PlanError):  # told when it is needed
+                record = load(run.record)
+                for name in (run.system.name, run.system.family):
+                    found.setdefault(name, []).append(record)
+    return found
+
+
+def _needed(run: Run, records: dict[str, list[dict]]) -> tuple[float, float] | None:
+    """Minutes of training and of translating that are left of a run, or None."""
+    timed = _read(run.out).get(run.system.name)
+    known = records.get(run.system.name) or (None if timed else records.get(run.system.family))
+    if known:
+        training, translating = (
+            mean(record["minutes"].get(key, 0) for record in known) for key in ("train", "translate")
+        )
+        updates = mean(record["updates"] for record in known)
+        return training * (0 if run.trained else max(1 - updates_made(run) / updates, 0)), translating
+    if timed is None:
+        return None
+    update, start = timed
+    sentences = {name: _lines(run.out / split.reference) for name, split in run.plan.splits.items()}
+    translating = update * _TRANSLATION * sum(sentences.values()) + start * len(sentences)
+    log = run.folder / "train.log"
+    update = (_update_seconds(log) if log.exists() else None) or update
+    most = run.family.max_updates
+    left = 0 if run.trained else max(1 - updates_made(run) / most, 0)
+    training = left * update * (most * _OVERHEAD + sentences["valid"] * _VALIDATION)
+    return (training + start * (left > 0)) / 60, translating / 60
+
+
+def _lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.is_file() else 0
 
 
 def together(minutes: Iterable[float], jobs: int) -> float:
@@ -184,20 +220,6 @@ def together(minutes: Iterable[float], jobs: int) -> float:
     for each in minutes:
         workers[workers.index(min(workers))] += each
     return max(workers)
-
-
-def _timed(run: Run) -> float | None:
-    """Minutes of a run by its own last updates, or else by those that were timed for its system; None if none were."""
-    if run.system.name not in _read(run.out):
-        return None
-    update, start = _read(run.out)[run.system.name]
-    log = run.folder / "train.log"
-    update = (_update_seconds(log) if log.exists() else None) or update
-    references = [run.out / split.reference for split in run.plan.splits.values()]
-    sentences = sum(path.read_bytes().count(b"\n") for path in references if path.is_file())
-    # one more start for each set that is translated
-    updates = run.family.max_updates * OVERHEAD + sentences * _TRANSLATION
-    return (update * updates + start * (1 + len(references))) / 60
 
 
 def _read(out: Path) -> dict[str, list[float]]:
@@ -222,7 +244,7 @@ def time_updates(runs: Iterable[Run], jobs: int) -> None:
                 known[run.system.name] = seconds
     if left:
         with written(str(out / "seconds.json")) as file:
-            json.dump(known, file, indent=1)
+            json.dump(_read(out) | known, file, indent=1)
 
 
 def _seconds(run: Run) -> list[float] | None:
@@ -240,9 +262,11 @@ def _seconds(run: Run) -> list[float] | None:
 
 
 def _update_seconds(log: Path) -> float | None:
-    """Seconds of an update, by the last twenty lines of a log but the first line, which includes the start."""
+    """Seconds of an update: median of the last twenty lines of a log without the first, which includes the start."""
     found = _SPEED.findall(log.read_text(encoding="utf8", errors="replace"))[1:][-20:]
-    return sum(float(wpb) / float(wps) for wps, wpb in found) / len(found) if found else None
+    # the first line of a resumed training may say 0; those after a validation include it
+    seconds = [float(wpb) / float(wps) for wps, wpb in found if float(wps)]
+    return median(seconds) if seconds else None
 
 
 def when(minutes: float) -> str:

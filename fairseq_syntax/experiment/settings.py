@@ -189,14 +189,17 @@ def fit_budget(plan: Plan, runs: Sequence[Run], budget: float, jobs: int) -> str
     Raises PlanError: a tenth of the updates with one seed takes longer.
     """
 
-    def needed(seeds: int) -> float:
-        return minutes_left([run for run in runs if run.seed in plan.seeds[:seeds]], jobs) or 0
+    def needed(seeds: int, share: float = 1) -> float:
+        minutes = minutes_left([run for run in runs if run.seed in plan.seeds[:seeds]], jobs, share)
+        if minutes is None:
+            raise PlanError("--budget: some system could not be timed; leave --budget out to learn why it fails")
+        return minutes
 
     seeds = next((count for count in range(len(plan.seeds), 1, -1) if needed(count) <= budget), 1)
-    one = needed(1)
-    share = min(1.0, budget / one) if one else 1.0
-    if share < 0.1:
-        raise PlanError(f"--budget: one seed takes {duration(one)}; give more, or fewer --systems")
+    shares = (percent / 100 for percent in range(100, 9, -1))
+    share = next((share for share in shares if needed(seeds, share) <= budget), None)
+    if share is None:
+        raise PlanError(f"--budget: one seed takes {duration(needed(1))}; give more, or fewer --systems")
     text = plan.path.read_text(encoding="utf-8").replace(
         f"seeds = {_toml(plan.seeds)}", f"seeds = {_toml(plan.seeds[:seeds])}", 1
     )

@@ -86,8 +86,11 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error(f"--{given[0]} begins an experiment; give --{missing}, too")
     if given and args.source == args.target:
         parser.error(f"--source and --target are both {args.source}: give two languages")
-    if args.budget and not given:
-        parser.error("--budget is for a new experiment; the seeds and updates of this one are in experiment.toml")
+    if args.gpu:
+        import torch  # which nothing else here needs
+
+        if not torch.cuda.is_available():
+            parser.error("--gpu: PyTorch finds no GPU here")
     if given and args.folder.suffix == ".toml":
         parser.error(f"{args.folder}: name a folder for the new experiment")
 
@@ -111,6 +114,8 @@ def run(args: argparse.Namespace) -> None:
         _show(experiment, left, args.dry_run)
         return
     if left and not args.report:
+        if args.budget and any(run.folder.exists() or run.record.exists() for run in runs):
+            raise ValueError("--budget: runs were begun; edit seeds and max_updates in experiment.toml instead")
         experiment.prepare()
         schedule.time_updates(left, jobs)
         if args.budget:

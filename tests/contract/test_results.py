@@ -70,7 +70,7 @@ def recorded(table: Path, folder: Path, system: str = "a", seed: int = 1, score:
     board = read_plan(table)
     run = Run(board, board.systems[system], seed, Path("/out"), folder)
     record = json.loads(json.dumps({**RECORD, "system": system, "seed": seed, **more}).replace("80.0", str(score)))
-    record["commands"] = run.commands("checkpoint_best")
+    record["commands"] = run.commands()
     run.record.write_text(json.dumps(record), encoding="utf8")
     return run.record
 

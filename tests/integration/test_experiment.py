@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_syntax.experiment import Experiment
+from fairseq_syntax.experiment import Experiment, PlanError
 
 VERB = [sys.executable, "-m", "fairseq_syntax"]
 # a model and a search that take seconds
@@ -118,6 +118,18 @@ def test_killed_and_resumed_by_two_workers_from_raw_text_to_a_report(corpus, tmp
     plan.write_text(plan.read_text().replace("--lr 3e-3", "--lr 2e-3"), encoding="utf-8")
     again = subprocess.run([*command, "--only", "pascal"], capture_output=True, text=True)
     assert again.returncode == 1 and "begun with other settings" in again.stderr
+
+    # a control that joins: its trees are made, and what was begun is of the same data
+    old = {run.name: run.hashes() for run in Experiment(folder).runs()}
+    text = plan.read_text()
+    plan.write_text(f"{text}{line.replace('pascal =', 'chains =', 1).replace('"parser"', '"linear"')}\n")
+    Experiment(folder).prepare()
+    new = {run.name: run.hashes() for run in Experiment(folder).runs()}
+    linear = [name for name in new.pop("chains-1") if name.startswith("linear/")]
+    assert new == old and len(linear) == 3 and (folder / "data-bin-linear").is_dir()
+    plan.write_text(text.replace("subword_size = 60", "subword_size = 61"))
+    with pytest.raises(PlanError, match=r"the data were made with another \[text\]; restore it"):
+        Experiment(folder).prepare()
 
 
 @pytest.mark.parametrize(

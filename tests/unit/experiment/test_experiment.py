@@ -50,7 +50,6 @@ baseline = "nmt_lstm"
 data = "data-bin"
 max_updates = UPDATES
 patience = 50
-average = 2
 train = "--optimizer adam --lr 1e-3 --criterion cross_entropy --batch-size 20"
 generate = "--beam 1 --max-len-b 5 --batch-size 40"
 
@@ -175,7 +174,7 @@ def test_killed_and_started_again_a_line_added_a_line_that_fails(data, tmp_path)
     assert record["curve"] == other["curve"] and record["scores"] == other["scores"]
     assert (record["updates"], record["stopped"], record["trees"]) == (60, "cap", "none")
     assert len(record["curve"]) == record["epochs"] > 2 and record["commits"] == [record["commit"]]
-    assert set(record["checkpoint"]["valid_bleu"]) == {"best", "mean of the last 2"}
+    assert record["checkpoint"] == {"chosen": "checkpoint_best"}
     assert str(data) not in json.dumps(record) and str(FOLDER.parents[1]) not in json.dumps(record)
     assert set(record["sha256"]) >= {"corpus/train.en", "corpus/train.en.conllu"}
     hypotheses = gzip.decompress((data / "results" / "nmt_lstm-1.challenge.txt.gz").read_bytes()).decode().split("\n")
@@ -242,13 +241,14 @@ def test_logs_are_read(tmp_path, monkeypatch):
         ),
     ]
     path = tmp_path / "train.log"
-    lines = (f"2026-01-01 00:00:00 | INFO | {kind} | {json.dumps(entry)}\n" for kind, entry in entries)
-    starts = "# commit one\n# commit one\n# commit two-changed\n"
-    path.write_text(starts + "".join(lines) + "a line of another kind\n", encoding="utf8")
+    lines = [f"2026-01-01 00:00:00 | INFO | {kind} | {json.dumps(entry)}\n" for kind, entry in entries]
+    lines[:0] = ["+ fairseq-train data\n", "# commit one\n# commit one\n"]
+    lines.insert(4, "+ fairseq-train data\n# commit two-changed\n")  # resumed; its clock starts again
+    path.write_text("".join(lines) + "a line of another kind\n", encoding="utf8")
     assert read_log(path) == {
         "epochs": 2,
         "updates": 20,
-        "minutes": {"train": 2.1},
+        "minutes": {"train": 3.1},
         "curve": [
             {"epoch": 1, "updates": 10, "loss": 6.5, "ppl": 90.5},
             {"epoch": 2, "updates": 20, "loss": 4, "ppl": 16},
@@ -283,7 +283,7 @@ def test_commands_are_the_same_from_any_folder(tmp_path, monkeypatch):
     def relative(checkout: str, out: str) -> dict[str, str]:
         monkeypatch.setattr(training, "CHECKOUT", Path(checkout))
         monkeypatch.setattr(training, "USER_DIR", Path(checkout, "fairseq_syntax"))
-        return training.Run(plan, plan.systems["nmt_lstm"], 1, Path(out), tmp_path).commands("average")
+        return training.Run(plan, plan.systems["nmt_lstm"], 1, Path(out), tmp_path).commands()
 
     expected = relative("/checkout", "/OUT")
     assert expected["train"].startswith("fairseq-train $OUT/data-bin --user-dir ./fairseq_syntax --num-workers 0 ")
@@ -332,10 +332,10 @@ def test_a_broken_challenge_is_named(tmp_path, monkeypatch):
         ('hashed = ["corpus/*"]', 'hashed = "corpus/*"', "hashed = 'corpus/*': give a list of texts"),
         ('options = "--arch nmt_lstm_tiny"', 'options = ["--arch", "x"]', "options = ['--arch', 'x']: give a text"),
         ("max_updates = 3", 'max_updates = "3"', "max_updates = '3': give a whole number"),
-        ("average = 2", "annealed = 2", "annealed = 2: give true or false"),
+        ("patience = 50", "annealed = 2", "annealed = 2: give true or false"),
         ('"corpus/challenge.en.conllu" = "test" }', '"corpus/challenge.en.conllu" = 1 }', "give a table of texts"),
         ("seeds = [1]", "seeds = [1]\nprobes = 3", "probes = 3: give a table, [probes]"),
-        ("average = 2", 'like = ["a"]', "families.recurrent: like ['a']; choose from recurrent"),
+        ("patience = 50", 'like = ["a"]', "families.recurrent: like ['a']; choose from recurrent"),
         ("[systems]", '[families.a]\nlike = "b"\n[families.b]\nlike = "a"\n[systems]', "families.a: like b; choose"),
         ("--batch-size 20", "--lr '1", "families.recurrent: options: No closing quotation"),
         ('data = "data-bin"', 'data = "data-{tree}"', "data = 'data-{tree}': may have no braces but {trees}"),
@@ -397,8 +397,9 @@ def write_record(run, **more) -> None:
     scores = {"valid": bleu, "challenge": {**bleu, "agreement": {"overall": {"accuracy": 0.5}}}}
     more = {"family": "f", "trees": "gold", "stopped": "cap", "updates": 9, "minutes": {}, "commit": "c", **more}
     more = {"system": run.system.name, "seed": run.seed, **more}
-    record = {"commands": run.commands("x"), "checkpoint": {"chosen": "x"}, "sha256": {}, "scores": scores, **more}
+    record = {"commands": run.commands(), "checkpoint": {"chosen": "checkpoint_best"}, "sha256": {}, "scores": scores, **more}
     run.record.write_text(json.dumps(record))
+    run.record.with_name(f"{run.name}.challenge.txt.gz").touch()
 
 
 def runs_of(table: Path, folder: Path) -> tuple:
@@ -564,10 +565,13 @@ def test_what_is_left_is_estimated_by_records_and_logs(tmp_path):
     assert minutes_left([second]) == pytest.approx(12)  # as timed
     log = second.folder / "train.log"
     line = '| train_inner | {"wps": "20", "wpb": "%d", "num_updates": "%d"}\n'
-    log.write_text(line % (10**6, 4) + line % (4800 / 1.05, 6))
+    log.write_text(line % (10**6, 4) + '| train_inner | {"wps": "0", "wpb": "9"}\n' + line % (4800 / 1.05, 6))
     assert minutes_left([second]) == pytest.approx(48 / 2, rel=1e-3)  # its own updates are slower
     write_record(first, minutes={"train": 15, "translate": 5})
-    assert minutes_left([second]) == pytest.approx(20 / 2)  # as another seed took, which need not be among them
+    # as another seed took, which need not be among them: 6 of its 9 updates are made
+    assert minutes_left([second]) == pytest.approx(15 / 3 + 5)
+    (second.folder / "trained").touch()
+    assert minutes_left([second]) == pytest.approx(5)
 
 
 def test_progress_tells_updates_between_validations(tmp_path):
@@ -587,5 +591,6 @@ def test_progress_tells_updates_between_validations(tmp_path):
 
 
 def test_one_training_has_the_gpu_for_itself(monkeypatch):
-    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    # of 64 cores, those that this process may use
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(16)), raising=False)
     assert (default_jobs(gpu=False), default_jobs(gpu=True)) == (16, 1)

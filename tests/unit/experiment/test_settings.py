@@ -84,3 +84,16 @@ def test_a_budget_lowers_seeds_and_then_updates(budget, seeds, updates, tmp_path
     with pytest.raises(PlanError, match="one seed takes"):
         fit_budget(plan, runs, 1, jobs=1)
     assert together([5, 4, 3, 2], 2) == 7
+
+
+def test_a_budget_pays_for_translations_and_needs_times(tmp_path):
+    path = write_plan(tmp_path / "study", corpus_of(tmp_path, 9), PARSED, ["pascal"])
+    runs, timed = runs_of(path, tmp_path), tmp_path / "seconds.json"
+    timed.write_text(json.dumps({"pascal": (0.6, 0)}))
+    with pytest.raises(PlanError, match="some system could not be timed"):
+        fit_budget(read_plan(path), runs, 60, jobs=1)
+    # 40 minutes of training, and two starts of five minutes for two runs
+    timed.write_text(json.dumps(dict.fromkeys(("transformer", "pascal"), (0.6 / 1.05, 300 / 3))))
+    assert minutes_left([run for run in runs if run.seed == 1]) == pytest.approx(50)
+    fit_budget(read_plan(path), runs, 30, jobs=1)
+    assert read_plan(path).families["transformer"].max_updates < 2000 * 0.6
