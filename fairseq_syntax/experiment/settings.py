@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..files import written
-from .corpus import SCRIPTS, check, text_of
+from .corpus import SCRIPTS, check
 from .plan import NAME, Cleaning, Corpus, Plan, PlanError, Text, read_plan
 from .run import Run
 from .schedule import duration, minutes_left
@@ -161,9 +161,6 @@ def write_plan(folder: Path, corpus: Corpus, text: Text, systems: Sequence[str],
             f"--source {language[1]}, or a pipeline of {corpus.source}"
         )
     names = with_rivals(systems, controls, text.parser != "none")
-    for prefix in (corpus.valid, *corpus.tests.values()):
-        for language in (corpus.source, corpus.target):
-            text_of(prefix, language)
     pairs = len(check(corpus)["train"])
     size = next(size for size in SIZES if pairs <= size.pairs)
     content = _head(folder.resolve().name, pairs, corpus) + _texts(corpus, text, size)

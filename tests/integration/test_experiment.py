@@ -122,7 +122,8 @@ def test_killed_and_resumed_by_two_workers_from_raw_text_to_a_report(corpus, tmp
     # a control that joins: its trees are made, and what was begun is of the same data
     old = {run.name: run.hashes() for run in Experiment(folder).runs()}
     text = plan.read_text()
-    plan.write_text(f"{text}{line.replace('pascal =', 'chains =', 1).replace('"parser"', '"linear"')}\n")
+    chains = line.replace("pascal =", "chains =", 1).replace('"parser"', '"linear"')
+    plan.write_text(f"{text}{chains}\n")
     Experiment(folder).prepare()
     new = {run.name: run.hashes() for run in Experiment(folder).runs()}
     linear = [name for name in new.pop("chains-1") if name.startswith("linear/")]

@@ -397,7 +397,13 @@ def write_record(run, **more) -> None:
     scores = {"valid": bleu, "challenge": {**bleu, "agreement": {"overall": {"accuracy": 0.5}}}}
     more = {"family": "f", "trees": "gold", "stopped": "cap", "updates": 9, "minutes": {}, "commit": "c", **more}
     more = {"system": run.system.name, "seed": run.seed, **more}
-    record = {"commands": run.commands(), "checkpoint": {"chosen": "checkpoint_best"}, "sha256": {}, "scores": scores, **more}
+    record = {
+        "commands": run.commands(),
+        "checkpoint": {"chosen": "checkpoint_best"},
+        "sha256": {},
+        "scores": scores,
+        **more,
+    }
     run.record.write_text(json.dumps(record))
     run.record.with_name(f"{run.name}.challenge.txt.gz").touch()
 
