@@ -215,7 +215,7 @@ class Run:
 
     def _check_beginning(self) -> None:
         """Keep what the run began with; PlanError if it goes on with something else."""
-        advice = f"restore the options of {self.system.name} in {self.plan.path}, and go on on a GPU or not, as before"
+        advice = f"restore the options of {self.system.name} in {self.plan.path}, and --gpu as it was"
         self._keep("command.txt", self.relative(self.train_command()) + "\n", "other settings", advice)
         data = "".join(f"{digest}  {name}\n" for name, digest in self.hashes().items())
         self._keep("data.sha256", data, "other data", "put them back")

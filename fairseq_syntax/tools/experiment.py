@@ -86,7 +86,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error(f"--{given[0]} begins an experiment; give --{missing}, too")
     if given and args.source == args.target:
         parser.error(f"--source and --target are both {args.source}: give two languages")
-    if args.gpu:
+    if args.gpu and not (args.list or args.dry_run or args.report):
         import torch  # which nothing else here needs
 
         if not torch.cuda.is_available():
