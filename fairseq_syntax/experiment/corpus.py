@@ -222,27 +222,12 @@ def commands(plan: Plan, out: Path, made: list[str] | None = None) -> Iterator[l
     for kind in sorted(set(plan.perturbed()) - set(made or ())):
         for name in names:
             tree, text = f"{name}.{source}.conllu.gz", f"{name}.{source}"
-            yield [
-                "fairseq-syntax",
-                "perturb",
-                "--trees",
-                PERTURBED[kind],
-                "--input",
-                str(out / "text" / tree),
-                "--output",
-                str(out / kind / tree),
-                "--overwrite",
-            ]
+            places = ["--input", str(out / "text" / tree), "--output", str(out / kind / tree), "--overwrite"]
+            yield ["fairseq-syntax", "perturb", "--trees", PERTURBED[kind], *places]
             yield ["link", str(out / "text" / text), str(out / kind / text)]
         yield ["link", str(data), str(out / f"data-bin-{kind}")]
-        yield [
-            *whose,
-            "--only-syntax",
-            *prefixes(out / kind),
-            "--destdir",
-            str(out / f"data-bin-{kind}"),
-            "--overwrite",
-        ]
+        goal = ["--destdir", str(out / f"data-bin-{kind}"), "--overwrite"]
+        yield [*whose, "--only-syntax", *prefixes(out / kind), *goal]
 
 
 def _options(text: Text) -> Iterator[str]:
