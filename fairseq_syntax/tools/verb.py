@@ -345,8 +345,7 @@ def add_parsers(parser: argparse.ArgumentParser, of_model: bool = True) -> None:
     """Add the options of the parser; its default is that of the model's checkpoint, or stanza without a model."""
     add = parser.add_argument
     default = None if of_model else "stanza"
-    of_model_or = "that of the model's checkpoint or data, or " if of_model else ""
-    help = f"parser of the source (default: {of_model_or}stanza)"
+    help = "parser of the source (default: that of the model's checkpoint or data, if there is one; stanza)"
     add("--parser", choices=list(find_parsers()), default=default, help=help)
     for option in fields(ParserOptions):
         flag = {"action": "store_true"} if option.type is bool else {}
