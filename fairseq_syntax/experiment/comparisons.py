@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 
 from ..evaluate.schemas import COMPARISON, FORMAT, read_json
@@ -113,6 +113,10 @@ def compare_all(plan: Plan, out: Path, results: Path) -> None:
             if not (out / file).exists():
                 again = f"remove {out / 'prepared'} and run the experiment to make the data again"
                 raise RunError(f"{out / file} is missing; give the --output that has it, or {again}")
+        for record in chain(*systems.values()):
+            run = f"{record['system']}-{record['seed']}"
+            if not (results / f"{run}.{name}.txt.gz").exists():
+                raise RunError(f"{results}: {run}.{name}.txt.gz is missing; remove {run}.json to translate again")
         command = [sys.executable, "-m", "fairseq_syntax", "compare", "--results", str(results), "--split", name]
         command += ["--reference", str(out / split.reference), "--metrics", "BLEU", "--format", "json"]
         command += ["--tokenize", plan.tokenize]

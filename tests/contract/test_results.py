@@ -168,32 +168,6 @@ def test_a_changed_record_shows(results, tmp_path):
         results.renewed(two, tmp_path, tmp_path)
 
 
-def test_a_cap_may_be_raised_above_trainings_that_stopped_by_themselves(results, tmp_path):
-    table, cap = tmp_path / "toy.toml", "max_updates = 100"
-    table.write_text(BOARD, encoding="utf8")
-    (tmp_path / "toy").mkdir()
-    record = recorded(table, tmp_path / "toy", updates=50)
-    for updates, stopped, cap_now, is_read in (
-        (50, "itself", 200, True),
-        (50, "itself", 50, False),  # it would have been cut off
-        (100, "cap", 200, False),
-        (100, "schedule", 200, False),
-    ):
-        content = json.loads(record.read_text(encoding="utf8")) | {"updates": updates, "stopped": stopped}
-        record.write_text(json.dumps(content), encoding="utf8")
-        table.write_text(BOARD.replace(cap, f"max_updates = {cap_now}"), encoding="utf8")
-        if is_read:
-            assert "1 of 2 runs so far" in results.renewed(PAGE, tmp_path, tmp_path)
-        else:
-            with pytest.raises(results.PlanError, match="other options"):
-                results.renewed(PAGE, tmp_path, tmp_path)
-    record.write_text(json.dumps(content | {"updates": 50, "stopped": "itself"}), encoding="utf8")
-    scheduled = BOARD.replace('train = ""', 'train = "--total-num-update {updates}"').replace(cap, "max_updates = 200")
-    table.write_text(scheduled, encoding="utf8")
-    with pytest.raises(results.PlanError, match="other options"):  # the schedule is not the cap
-        results.renewed(PAGE, tmp_path, tmp_path)
-
-
 def test_a_curve_is_a_table(results, tmp_path):
     curve = '[curve]\nsplit = "test"\ngold = "g"\nparses = { g = "test", h = "test1" }\nsystems = { a = "" }\n'
     (tmp_path / "toy.toml").write_text(BOARD + curve, encoding="utf8")

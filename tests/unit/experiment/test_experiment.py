@@ -405,7 +405,6 @@ def write_record(run, **more) -> None:
         **more,
     }
     run.record.write_text(json.dumps(record))
-    run.record.with_name(f"{run.name}.challenge.txt.gz").touch()
 
 
 def runs_of(table: Path, folder: Path) -> tuple:
