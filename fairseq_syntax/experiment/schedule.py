@@ -195,7 +195,7 @@ def _needed(run: Run, records: dict[str, list[dict]]) -> tuple[float, float] | N
         training, translating = (
             mean(record["minutes"].get(key, 0) for record in known) for key in ("train", "translate")
         )
-        updates = mean(record["updates"] for record in known)
+        updates = max(mean(record["updates"] for record in known), 1)  # 0: without validation
         return training * (0 if run.trained else max(1 - updates_made(run) / updates, 0)), translating
     if timed is None:
         return None

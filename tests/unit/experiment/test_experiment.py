@@ -577,6 +577,8 @@ def test_what_is_left_is_estimated_by_records_and_logs(tmp_path):
     assert minutes_left([second]) == pytest.approx(15 / 3 + 5)
     (second.folder / "trained").touch()
     assert minutes_left([second]) == pytest.approx(5)
+    write_record(first, minutes={"train": 15, "translate": 5}, updates=0)
+    assert minutes_left([second]) == pytest.approx(5)
 
 
 def test_progress_tells_updates_between_validations(tmp_path):
