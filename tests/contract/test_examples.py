@@ -233,7 +233,8 @@ def split(line: str) -> tuple[list[str], dict[str, str]]:
 @pytest.mark.parametrize("line", LINES["given"])
 def test_variables_and_options_of_the_user_win(line):
     (_, *arguments), variables = split(line)
-    assert (expected := LINES["given"][line])
+    expected = LINES["given"][line]
+    assert expected
     check(training(*arguments, **variables), expected)
 
 
