@@ -53,7 +53,7 @@ SYMBOLS = (
     + row(5, "``", 2, "punct", "PUNCT") + "\n"
 )  # fmt: skip
 LONG = "".join(
-    row(number, f"w{number % 7}", number // 2, "root" if number == 1 else "dep") for number in range(1, 1501)
+    row(number, f"w{number % 7}", number // 2, "root" if number == 1 else "dep") for number in range(1, 1101)
 )
 
 ODD = {
@@ -68,5 +68,5 @@ ODD = {
     "no empty line at the end": PLAIN.rstrip("\n"),
     "symbols": SYMBOLS,
     "no parse": row(1, "dogs", "_", "_") + row(2, "bark", "_", "_") + "\n" + PLAIN,
-    "1,500 words": LONG + "\n",
+    "1,100 words": LONG + "\n",
 }

@@ -50,15 +50,6 @@ def test_all_parts_are_known(benchmarks):
     assert list(benchmarks("run").PARTS) == list(PARTS)
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """As `make bench` runs it, which has no other checkout: the process that ended, and figures by part."""
-    folder = tmp_path_factory.mktemp("whole")
-    command = [sys.executable, FOLDER / "run.py", "--quick", "--json", folder / "kept.json"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    return done, figures(folder / "kept.json")
-
-
 def figures(kept):
     """Part -> what was measured; only parts that came to their end."""
     parts = json.loads(kept.read_text()) if kept.exists() else {}
@@ -71,34 +62,34 @@ def assert_ratios(measured):
     assert ratios and all(0 < ratio < math.inf for ratio in ratios)
 
 
-@pytest.mark.parametrize("part", [name for name in PARTS if name != "changes"])
-def test_a_part(whole, part):
-    done, measured = whole
-    died = next((name for name in PARTS if name not in measured), None)
-    assert part in measured, f"died in {died}: {done.stderr[-2000:]}"
+# these start programs
+SLOW = ("latent-trees", "memory", "changes")
+
+
+@pytest.mark.parametrize("part", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in PARTS])
+def test_a_part(benchmarks, capsys, monkeypatch, tmp_path, part):
+    run, kept = benchmarks("run"), tmp_path / "kept.json"
+    # changes are those of a checkout against itself
+    before = ["--before", str(FOLDER.parent)] if part == "changes" else []
+    if not before:
+        monkeypatch.setattr(run, "PARTS", {part: run.PARTS[part]})
+    run.main(["--quick", "--json", str(kept), *before])
+    output, measured = capsys.readouterr().out, figures(kept)
+    assert list(measured) == [part]
     assert_ratios(measured[part])
     for said in PARTS[part]:
-        assert said in done.stdout
-
-
-def test_all_in_one_run(whole):
-    done, measured = whole
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert list(measured) == [name for name in PARTS if name != "changes"]
-    assert "torch" in done.stdout.splitlines()[0]
-    assert not any(said in done.stdout for said in PARTS["changes"])
+        assert said in output
 
 
 @pytest.mark.slow
-def test_changes(benchmarks, capsys, tmp_path):
-    """Of a checkout against itself."""
-    kept = tmp_path / "kept.json"
-    benchmarks("run").main(["--quick", "--before", str(FOLDER.parent), "--json", str(kept)])
-    output, measured = capsys.readouterr().out, figures(kept)
-    assert list(measured) == ["changes"]
-    assert_ratios(measured["changes"])
-    for said in PARTS["changes"]:
-        assert said in output
+def test_all_in_one_run(tmp_path):
+    """As `make bench` runs it, which has no other checkout."""
+    command = [sys.executable, FOLDER / "run.py", "--quick", "--json", tmp_path / "kept.json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert list(figures(tmp_path / "kept.json")) == [name for name in PARTS if name != "changes"]
+    assert "torch" in done.stdout.splitlines()[0]
+    assert not any(said in done.stdout for said in PARTS["changes"])
 
 
 def test_ratios_are_kept_and_compared(benchmarks, capsys, monkeypatch, tmp_path):
@@ -163,6 +154,7 @@ def test_memory_is_measured_of_fairseqs_sizes(benchmarks, capsys, monkeypatch):
     assert "pascal_transformer                  100 MiB" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_figures_of_a_gpu(tmp_path):
     done = subprocess.run(
         [sys.executable, FOLDER / "gpu.py", "--quick", "--json", tmp_path / "gpu.json"], capture_output=True, text=True

@@ -50,6 +50,7 @@ def assert_equal_parameters(actual, expected):
         torch.testing.assert_close(actual[name], value, atol=1e-6, rtol=0, msg=name)
 
 
+@pytest.mark.slow
 def test_two_processes_go_on_after_one_was_killed(launcher, data_bin, tmp_path, killed_at_update_6):
     """As if neither had been killed, and as one process with two batches an update; the first epoch ends between."""
     one, two = tmp_path / "one", tmp_path / "two"
@@ -110,15 +111,14 @@ def test_two_processes_with_parse_loss(launcher, data_bin, tmp_path):
     assert_equal_parameters(two / "checkpoint_last.pt", one / "checkpoint_last.pt")
 
 
-def test_two_processes_train_a_parser(launcher, tmp_path):
+def test_two_processes_train_a_parser(tmp_path):
     """In place of a fourth batch of tags, fairseq takes one of the validation; what tags do not use rests."""
     folder = treebanks.make(tmp_path / "treebank")
     options = [*treebanks.TRAINING, "--lr", "0.1", "--max-epoch", "3", "--num-workers", "0", "--no-epoch-checkpoints"]
-    options += ["--lgp-lstm-decay", "0.1", "--lgp-classifier-decay", "0.1"]
+    options += ["--lgp-lstm-decay", "0.1", "--lgp-classifier-decay", "0.1", "--cpu"]
     one, two = tmp_path / "one", tmp_path / "two"
-    commands.run("fairseq-train", folder, *options, "--cpu", "--update-freq", 2, "--save-dir", one)
-    command = ["bash", launcher, folder, "--user-dir", PACKAGE, *options, "--save-dir", two]
-    run_process(*command, cwd=tmp_path, CPU_PROCESSES="2")
+    commands.run("fairseq-train", folder, *options, "--update-freq", 2, "--save-dir", one)
+    commands.train_in_two(tmp_path, folder, *options, "--ddp-backend", "legacy_ddp", "--save-dir", two)
     assert_equal_parameters(two / "checkpoint_last.pt", one / "checkpoint_last.pt")
 
 

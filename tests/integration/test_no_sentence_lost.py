@@ -91,9 +91,9 @@ def test_validation_while_training_sees_every_sentence(data_bin, seen, tmp_path)
     assert sorted(chain(*seen[1:])) == list(range(61))
 
 
-@pytest.mark.parametrize("buffering", [[], ["--buffer-size", 64, "--batch-size", 16]], ids=["single", "buffered"])
-def test_interactive_translates_every_line(trained, data_bin, corpus, buffering):
+def test_interactive_translates_every_line(trained, data_bin, corpus):
     checkpoint = trained("pascal_transformer_tiny") / "checkpoint_last.pt"
-    options = ["--beam", 1, "--parser", "conllu", "--parser-model", corpus / "test.en.conllu", *buffering]
+    options = ["--beam", 1, "--parser", "conllu", "--parser-model", corpus / "test.en.conllu"]
+    options += ["--buffer-size", 64, "--batch-size", 16]
     found = commands.interactive(data_bin, checkpoint, corpus / "test.en", *options)
     assert sorted(found) == list(range(TEST_SENTENCES))

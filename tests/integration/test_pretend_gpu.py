@@ -19,6 +19,8 @@ from pretend_gpu import PretendGPU, RealGPU, WrongDevice
 GOLDEN = Path(families.__file__).resolve().parent
 TABLE = GOLDEN.parents[1] / "docs" / "speed.md"
 PRECISIONS = ("fp32", "amp", "fp16", "bf16")
+SEARCHES = [("pretended", "fp32"), ("pretended", "fp16")]
+SEARCHES += [pytest.param("real", precision, marks=pytest.mark.gpu) for precision in ("fp32", "fp16", "bf16")]
 ADAM = {"_name": "adam", "adam_betas": "(0.9, 0.98)", "adam_eps": 1e-8, "weight_decay": 0.0, "lr": [1e-3]}
 ADAM |= {"use_old_adam": False, "fp16_adam_stats": False, "tpu": False}
 SIZES = {"encoder_layers": 2, "decoder_layers": 2, "dropout": 0.1, "criterion": "cross_entropy"}
@@ -152,7 +154,7 @@ def test_losses_and_gradients_are_those_of_a_cpu(folders, gpu, case):
         close(found[name].as_subclass(torch.Tensor), value, msg=lambda said, name=name: f"{name}: {said}")
 
 
-@pytest.mark.parametrize("precision", ("fp32", "fp16", "bf16"))
+@pytest.mark.parametrize(("gpu", "precision"), SEARCHES, indirect=["gpu"])
 @pytest.mark.parametrize("case", [case for case in CASES if case != "lgp_parser"])
 def test_beam_search(folders, gpu, case, precision):
     model, cfg, task = load(folders, case)

@@ -603,7 +603,7 @@ def test_resumed_training_draws_the_same_noise(data_bin, tmp_path):  # noqa: F81
 # --- what is learnt ---------------------------------------------------------------------------------------------
 
 
-def learn(weighted=True, collisions=Collisions.keep, updates=1500, seed=1) -> float:
+def learn(weighted=True, collisions=Collisions.keep, updates=800, seed=1) -> float:
     """KL(true || learnt), nats, of a table of logits (3 contexts, 40 words) learnt with K = 20 and alpha = 0.4."""
     generator = torch.Generator().manual_seed(seed)
     true = (torch.randn(3, 40, generator=generator, dtype=torch.double) * 1.5).softmax(1)
