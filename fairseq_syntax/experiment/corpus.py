@@ -16,6 +16,8 @@ from ..trees.text import read_lines
 from .plan import PERTURBED, Cleaning, Corpus, Plan, PlanError, Text
 from .run import RunError, call
 
+LONGEST = 1023
+"""Pieces that fairseq's models read by default, besides the end of the sentence."""
 _UNPARSED = "to do without a parser, start again with --parser none --systems sa_nmt_shared fa_nmt_shared"
 SCRIPTS = {
     **dict.fromkeys(("ja", "zh"), ("CJK", "HIRAGANA", "KATAKANA")),
@@ -150,6 +152,7 @@ def prepare(plan: Plan, out: Path, held: int) -> None:
         _write_raw(plan, out)
     if not made or set(kinds) - set(made["kinds"]):
         _make(plan, out, held, made.get("kinds"))
+        check_lengths(plan, out)
         with written(str(done)) as file:
             json.dump({**settings, "kinds": kinds}, file)
 
@@ -195,6 +198,17 @@ def _make(plan: Plan, out: Path, held: int, made: list[str] | None) -> None:
             last = next((line for line in reversed(said) if line.startswith("fairseq-syntax")), "".join(said[-1:]))
             hint = f"; {_UNPARSED}" if re.search("parser|stanza|spacy", last, re.IGNORECASE) else ""
             raise RunError(f"the data could not be made: {last[:600]}{hint}")
+
+
+def check_lengths(plan: Plan, out: Path) -> None:
+    """Raise PlanError if a model could not translate a sentence, which would else be found out after its training."""
+    prefixes = [plan.corpus.valid, *plan.corpus.tests.values()]
+    for name, prefix in zip(subsets(plan)[1:], prefixes, strict=True):
+        for language in (plan.corpus.source, plan.corpus.target):
+            for number, line in enumerate(read_lines(out / "text" / f"{name}.{language}"), 1):
+                if (pieces := len(line.split())) > LONGEST:
+                    where = f"{text_of(prefix, language)}:{number}: {pieces} pieces"
+                    raise PlanError(f"{where}, but a model reads at most {LONGEST}; shorten it, or remove the pair")
 
 
 def subsets(plan: Plan) -> list[str]:

@@ -412,12 +412,18 @@ def read_records(plan: Plan, results: Path, only: Collection[Path] | None = None
 
 
 def _check_splits(plan: Plan, path: Path, record: dict) -> None:
-    """Raise PlanError unless a record has scores of all splits of its experiment, and of no other."""
+    """Raise PlanError unless a record has scores of all splits of its experiment, of no other, and with its tokenizer."""
     for name in plan.splits.keys() ^ record["scores"].keys():
         raise PlanError(f"{path}: it and {plan.path} do not both have {name}; remove the record to run it again")
     for name, split in plan.splits.items():
         if bool(split.challenge) != ("agreement" in record["scores"][name]):
             raise PlanError(f"{path}: {name} had another challenge; remove the record to run it again")
+        signature = record["scores"][name]["BLEU"]["signature"]
+        if f"tok:{plan.tokenize}" not in signature:
+            raise PlanError(
+                f"{path}: BLEU of {name} is {signature}, but {plan.path} has tokenize = {plan.tokenize!r}; restore it, "
+                "or remove the record to score again"
+            )
 
 
 def load(path: Path) -> dict:

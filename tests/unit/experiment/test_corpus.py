@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_syntax.experiment.corpus import check, clean
-from fairseq_syntax.experiment.plan import Cleaning, Corpus
+from fairseq_syntax.experiment.corpus import check, check_lengths, clean
+from fairseq_syntax.experiment.plan import Cleaning, Corpus, Plan
 
 PAIRS = [
     ("one two three", "eins zwei drei"),
@@ -90,3 +90,15 @@ def test_latin_1_is_named_with_its_line(tmp_path):
     Path(f"{corpus.train}.de").write_bytes("der Hund schläft\n".encode("latin-1") * 2)
     with pytest.raises(ValueError, match=r"train\.de:?.*1.*UTF-8"):
         check(corpus)
+
+
+def test_a_sentence_that_no_model_reads_is_found_before_the_training(tmp_path):
+    corpus = corpus_of(tmp_path, test=("a\nb\n", "ab\nabc\n"))
+    plan = Plan("n", tmp_path / "experiment.toml", (1,), {}, {}, corpus=corpus)
+    (tmp_path / "text").mkdir()
+    for name, pieces in (("valid.en", 1), ("valid.de", 1), ("test.en", 1023), ("test.de", 1023)):
+        (tmp_path / "text" / name).write_text("a\n" + "a " * pieces + "\n")
+    check_lengths(plan, tmp_path)
+    (tmp_path / "text" / "test.de").write_text("a\n" + "a " * 1024)
+    with pytest.raises(ValueError, match=r"test\.de:2: 1024 pieces, but a model reads at most 1023; shorten it"):
+        check_lengths(plan, tmp_path)

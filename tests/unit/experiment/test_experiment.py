@@ -393,7 +393,7 @@ def test_an_interrupt_waits_for_nothing_and_starts_nothing(tmp_path):
 
 def write_record(run, **more) -> None:
     """As much of a record as is looked at."""
-    bleu = {"BLEU": {"score": 1.0, "signature": "s"}}
+    bleu = {"BLEU": {"score": 1.0, "signature": "tok:none"}}
     scores = {"valid": bleu, "challenge": {**bleu, "agreement": {"overall": {"accuracy": 0.5}}}}
     more = {"family": "f", "trees": "gold", "stopped": "cap", "updates": 9, "minutes": {}, "commit": "c", **more}
     more = {"system": run.system.name, "seed": run.seed, **more}
@@ -422,10 +422,22 @@ def test_a_record_of_other_splits_is_refused_before_anything_starts(splits, tmp_
     (tmp_path / "results").mkdir()
     write_record(run)
     assert experiment(table, tmp_path, "--dry-run").returncode == 0
-    write_record(run, scores={split: {"BLEU": {"score": 1.0, "signature": "s"}} for split in splits})
+    write_record(run, scores={split: {"BLEU": {"score": 1.0, "signature": "tok:none"}} for split in splits})
     done = experiment(table, tmp_path)
     assert done.returncode == 1 and "challenge" in done.stderr and "remove the record" in done.stderr, done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_a_record_of_another_tokenizer_is_refused(tmp_path):
+    from fairseq_syntax.experiment.run import read_records
+
+    table = write(tmp_path / "tiny.toml", 3)
+    plan, [run] = runs_of(table, tmp_path)
+    write_record(run)
+    assert len(read_records(plan, tmp_path)) == 1
+    table.write_text(f'tokenize = "zh"\n{table.read_text()}')
+    with pytest.raises(ValueError, match="BLEU of valid is tok:none, but .*tiny.toml has tokenize = 'zh'; restore it"):
+        read_records(runs_of(table, tmp_path)[0], tmp_path)
 
 
 def test_a_file_that_is_being_written_is_no_record(tmp_path, monkeypatch):
