@@ -412,7 +412,7 @@ def read_records(plan: Plan, results: Path, only: Collection[Path] | None = None
 
 
 def _check_splits(plan: Plan, path: Path, record: dict) -> None:
-    """Raise PlanError unless a record has scores of all splits of its experiment, of no other, and with its tokenizer."""
+    """Raise PlanError unless a record has scores of its experiment's splits alone, with its tokenizer."""
     for name in plan.splits.keys() ^ record["scores"].keys():
         raise PlanError(f"{path}: it and {plan.path} do not both have {name}; remove the record to run it again")
     for name, split in plan.splits.items():

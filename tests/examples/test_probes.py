@@ -72,7 +72,9 @@ def folder(tmp_path_factory) -> Path:
     (folder / "out" / "data-bin" / "model.pt").rename(run / "checkpoints" / "checkpoint_best.pt")
     (run / "command.txt").write_text(TRAINED + "\n", encoding="utf8")
     (folder / "results").mkdir()
-    scores = {"challenge": {"BLEU": {"score": 95.0, "signature": "tok:none"}, "agreement": {"overall": {"accuracy": 1.0}}}}
+    scores = {
+        "challenge": {"BLEU": {"score": 95.0, "signature": "tok:none"}, "agreement": {"overall": {"accuracy": 1.0}}}
+    }
     record = {"system": "pascal", "seed": 1, "commit": "c", "commands": {"train": TRAINED}, "scores": scores}
     record |= {"family": "f", "trees": "gold", "stopped": "cap", "updates": 9, "minutes": {}, "sha256": {}}
     record["commands"]["generate"] = ""
