@@ -7,6 +7,7 @@ There need not be a GPU: `pretend_gpu` keeps its rules on the CPU. With one, `py
 import functools
 import shutil
 from argparse import Namespace
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,6 @@ from pretend_gpu import PretendGPU, RealGPU, WrongDevice
 
 GOLDEN = Path(families.__file__).resolve().parent
 TABLE = GOLDEN.parents[1] / "docs" / "speed.md"
-PRECISIONS = ("fp32", "amp", "fp16", "bf16")
-SEARCHES = [("pretended", "fp32"), ("pretended", "fp16")]
-SEARCHES += [pytest.param("real", precision, marks=pytest.mark.gpu) for precision in ("fp32", "fp16", "bf16")]
 ADAM = {"_name": "adam", "adam_betas": "(0.9, 0.98)", "adam_eps": 1e-8, "weight_decay": 0.0, "lr": [1e-3]}
 ADAM |= {"use_old_adam": False, "fp16_adam_stats": False, "tpu": False}
 SIZES = {"encoder_layers": 2, "decoder_layers": 2, "dropout": 0.1, "criterion": "cross_entropy"}
@@ -37,6 +35,15 @@ CASES |= {
     for arch in archs
 }
 CASES |= {f"lgp_nmt --lgp-graph {graph}": ("lgp_nmt", {"lgp_graph": graph}) for graph in ("seq", "dep", "uni")}
+
+
+def tried(pretended: dict[str, Iterable[str]], precisions: Iterable[str] = ("fp32",), without: str = ""):
+    """Parametrize a test by GPU, precision and case: precision -> cases of the pretended one; a real one has all."""
+    given = [("pretended", precision, case) for precision, cases in pretended.items() for case in cases]
+    real = ((precision, case) for precision in precisions for case in CASES)
+    given += [pytest.param("real", *each, marks=pytest.mark.gpu) for each in real]
+    given = [each for each in given if without not in getattr(each, "values", each)]
+    return pytest.mark.parametrize(("gpu", "precision", "case"), given, indirect=["gpu"])
 
 
 @pytest.fixture(scope="module")
@@ -99,8 +106,7 @@ def optimizer_of(cfg, precision, parameters):
     return kind.build_optimizer(cfg, parameters) if kind else optim.build_optimizer(cfg.optimizer, parameters)
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("case", CASES)
+@tried({"fp32": CASES, "amp": families.FAMILIES}, ("fp32", "amp", "fp16", "bf16"))
 def test_training_and_validation(folders, gpu, case, precision):
     model, cfg, task = load(folders, case)
     criterion = converted(task.build_criterion(cfg.criterion), precision)
@@ -128,8 +134,8 @@ def test_training_and_validation(folders, gpu, case, precision):
         assert number < int(most[2:]) if most[0] == "<" else number == int(most), waits
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_losses_and_gradients_are_those_of_a_cpu(folders, gpu, case):
+@tried({"double": families.FAMILIES}, ("double",))
+def test_losses_and_gradients_are_those_of_a_cpu(folders, gpu, case, precision):
     def computed():
         loss, *_ = criterion(model, sample)
         model.zero_grad()
@@ -154,8 +160,7 @@ def test_losses_and_gradients_are_those_of_a_cpu(folders, gpu, case):
         close(found[name].as_subclass(torch.Tensor), value, msg=lambda said, name=name: f"{name}: {said}")
 
 
-@pytest.mark.parametrize(("gpu", "precision"), SEARCHES, indirect=["gpu"])
-@pytest.mark.parametrize("case", [case for case in CASES if case != "lgp_parser"])
+@tried({"fp32": families.FAMILIES}, ("fp32", "fp16", "bf16"), without="lgp_parser")
 def test_beam_search(folders, gpu, case, precision):
     model, cfg, task = load(folders, case)
     model = converted(model, precision).eval()
