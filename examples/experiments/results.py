@@ -159,9 +159,8 @@ def asked(plan: Plan, probe: str, folder: Path, up: str = "") -> str:
         answers = {name: found[name] for name in systems if name in found}
         if not answers:
             return f"No model of {len(wanted)} has a record yet."
-        runs = {
-            name: {str(r["seed"]): r for r in read_records(plan, folder) if r["system"] == name} for name in answers
-        }
+        records = read_records(plan, folder)
+        runs = {name: {str(r["seed"]): r for r in records if r["system"] == name} for name in answers}
         shown = [
             f"{table.title}\n\n{format_table(table.header, table.rows, TableFormat.markdown)}"
             for table in tables_of_probe(answers, runs, systems[0], 1)
