@@ -24,6 +24,10 @@ from .significance import (
 from .tables import TableFormat, format_table, probability
 
 TESTS = ("runs", "randomization", "bootstrap")
+FEW = 50
+"""Sentences below which a comparison says little."""
+LEAST = 2
+"""BLEU below which it is worthless."""
 _BESIDE = 3  # most systems whose scores and differences fit side by side
 _HEADERS = {"runs": "p", "randomization": "p AR", "bootstrap": "p bootstrap", "sign": "p sign"}
 
@@ -253,7 +257,7 @@ def _note(text: str, form: str) -> str:
 
 def in_words(comparison: dict) -> list[str]:
     """A sentence about each system and its baseline, by the interval of their difference in the first metric."""
-    metric = comparison["metrics"][0]
+    metric, alone = comparison["metrics"][0], _of_one_seed(comparison)
     digits, sign = metric["digits"], 1 if metric["higher_is_better"] else -1
     lines = []
     for test in comparison["tests"]:
@@ -262,14 +266,38 @@ def in_words(comparison: dict) -> list[str]:
         delta, low, high = (f"{_rounded(value, digits):+}" for value in (test["delta"], *test["interval"]))
         figures = f"({delta} {metric['name']}, {low} to {high})"
         system, baseline, detectable = test["system"], test["baseline"], test["detectable"]
-        if test["interval"][0] <= 0 <= test["interval"][1]:
-            seen = f"; a difference below {_rounded(detectable, digits)} could hardly be seen" if detectable else ""
-            lines.append(f"{system} and {baseline} cannot be told apart {figures}{seen}")
+        # sentences that do not vary, such as a single one, say nothing about others
+        if test["interval"][0] <= 0 <= test["interval"][1] or detectable is None:
+            seeds = ", with one seed each" if system in alone else ""
+            seen = f"; a true difference of {_rounded(detectable, digits)} would be found four times in five"
+            lines.append(f"{system} and {baseline} cannot be told apart {figures}{seeds}{seen * bool(detectable)}")
             continue
         better = "better" if test["delta"] * sign > 0 else "worse"
-        holm = test["holm"].get("runs")
-        corrected = ", though not after Holm's correction" if holm is not None and holm > 0.05 else ""
-        lines.append(f"{system} is {better} than {baseline} {figures}{corrected}")
+        holm = test["holm"]["randomization" if system in alone else "runs"]
+        corrected = ", though not after Holm's correction" if (holm or 0) > 0.05 else ""
+        seeds = "; with one seed each, so other seeds may say otherwise" if system in alone else ""
+        lines.append(f"{system} is {better} than {baseline} {figures}{corrected}{seeds}")
+    return lines
+
+
+def _of_one_seed(comparison: dict) -> list[str]:
+    """The systems that have one run, as their baselines have."""
+    runs = {system["name"]: len(system["runs"]) for system in comparison["systems"]}
+    tested = {test["system"] for test in comparison["tests"] if runs[test["system"]] == runs[test["baseline"]] == 1}
+    return [name for name in runs if name in tested]
+
+
+def warnings(comparison: dict) -> list[str]:
+    """What makes a comparison worthless: too few sentences, or systems that do not translate."""
+    lines = []
+    if comparison["sentences"] < FEW:
+        lines.append(f"{comparison['sentences']} sentences are too few to conclude much; intervals are too narrow")
+    bleu = [system["scores"]["BLEU"]["mean"] for system in comparison["systems"] if "BLEU" in system["scores"]]
+    if bleu and max(bleu) < LEAST:
+        lines.append(
+            f"No system reaches {LEAST} BLEU: they do not translate yet, so this says nothing about syntax; they need "
+            "more text or more updates"
+        )
     return lines
 
 
@@ -278,8 +306,8 @@ def test_notes(comparison: dict) -> list[str]:
     if not comparison["tests"]:
         return []
     runs = {system["name"]: len(system["runs"]) for system in comparison["systems"]}
-    tests, lines = comparison["tests"], in_words(comparison)
-    alone = sorted({test["system"] for test in tests if test["p"]["runs"] is None}, key=list(runs).index)
+    tests, lines = comparison["tests"], in_words(comparison) + warnings(comparison)
+    alone = _of_one_seed(comparison)
     about = "other sentences and other seeds" if len(alone) < len({test["system"] for test in tests}) else ""
     if about:
         lines.append(f"delta: its interval, p and detectable are about {about} (docs/evaluation.md)")
@@ -292,7 +320,7 @@ def test_notes(comparison: dict) -> list[str]:
         lines.append("p AR is not exact where systems differ in the number of seeds")
     several, trials = len(runs) - 1, comparison["chance"]["trials"]
     if several > 1:
-        lines.append(f"Holm: corrected for {several} systems against one baseline, in each metric by itself")
+        lines.append("Holm: corrected for the systems that have this p, against one baseline and in one metric")
     if several > 0.05 * (trials + 1):
         lines.append(f"Holm of p AR cannot be below 0.05: give --trials {20 * several} or more")
     return lines + [

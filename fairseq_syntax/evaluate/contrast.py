@@ -209,7 +209,8 @@ def tables(records: list[Record], pairs: Pairs, form: str) -> str:
             (o.name, t.first, t.second, f"{t.p:.4f}" if t.p >= 1e-4 else f"{t.p:.0e}")
             for o, t in zip(others, tests, strict=True)
         ]
-        shown.append(format_table([f"against {first.name}", "it alone", "this alone", "p McNemar"], rows, form))
+        header = [f"against {first.name}", f"{first.name} alone", "system alone", "p McNemar"]
+        shown.append(format_table(header, rows, form))
     for name, groups in groups_of(columns_of(pairs), tell=True).items():
         header = [name, "pairs"]
         for record in records:

@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
 from ..trees.subwords import SubwordType, decode_bytes
 from ..trees.text import quoted, read_lines
 
 logger = logging.getLogger(__name__)
-_FEW, _MANY = 20, 500  # references that tell enough, and that are looked at
+_FEW, _BLOCK = 20, 100  # different references that tell enough; sentences that do so together
 
 _RECORD = re.compile(r"([STHD])-(\d+)\t(.*)", re.DOTALL)
 _NAMED = 3  # most sentences that a message names
@@ -370,21 +372,29 @@ def _plain(path: str, subword_type: str | None) -> dict[int, Entry]:
 def _warn_of_other_references(path: str, translations: Sequence[str], references: Sequence[str]) -> None:
     """Warn if translations are not closer to their references than to those of the sentences after them.
 
-    Closeness is the number of character trigrams in common, which needs no words.
+    Closeness is the number of character trigrams in common, which needs no words. A system that is clearly closer in
+    one block of sentences is so in all, unless a line is missing somewhere.
     """
     if len(set(references)) < _FEW:
         return
-    trigrams = [{text[i : i + 3] for i in range(len(text) - 2)} for text in references[:_MANY]]
-    own = other = 0
-    for text, mine, next_one in zip(translations, trigrams, [*trigrams[1:], trigrams[0]], strict=False):
-        found = {text[i : i + 3] for i in range(len(text) - 2)}
-        own += len(found & mine)
-        other += len(found & next_one)
-    if own <= other:
+    sides = (translations, references)
+    found, own = ([{text[i : i + 3] for i in range(len(text) - 2)} for text in side] for side in sides)
+    triples = zip(found, own, [*own[1:], own[0]], strict=True)
+    closer = np.sign([len(trigrams & mine) - len(trigrams & other) for trigrams, mine, other in triples])
+    blocks = {start: closer[start : start + _BLOCK] for start in range(0, len(closer) - _BLOCK + 1, _BLOCK)}
+    judged = {start: _deviations(block) for start, block in blocks.items() if np.count_nonzero(block) >= _FEW}
+    bad = [start for start, z in judged.items() if z < 1.5 and max(judged.values()) > 6]
+    if bad or _deviations(closer) < 2.5:
+        where = f" in sentences {bad[0]} to {bad[0] + _BLOCK - 1}" if bad else ""
         logger.warning(
-            f"{path}: translations are as close to the references of other sentences as to their own; are these the "
-            "references of the same text, in the same order?"
+            f"{path}: translations are as close to the references of other sentences as to their own{where}; are these "
+            "the references of the same text, in the same order?"
         )
+
+
+def _deviations(signs: np.ndarray) -> float:
+    """The sum of signs in standard deviations of chance."""
+    return float(signs.sum()) / max(float(np.abs(signs).sum()), 1) ** 0.5
 
 
 def _warn_of_pieces(what: str, column: list[str]) -> None:

@@ -4,15 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ..evaluate.comparison import in_words
+from ..evaluate.comparison import in_words, warnings
 from ..files import written
 from .comparisons import compare_all, controlled, load_comparison, path_of, rivals, tested
 from .plan import Plan
 from .records import environment
 from .run import RunError, read_records
-
-LEAST = 2
-"""BLEU below which a comparison is told to be worthless."""
 
 
 def answer(plan: Plan, out: Path, results: Path) -> list[str]:
@@ -42,17 +39,6 @@ def answer(plan: Plan, out: Path, results: Path) -> list[str]:
             _write(out / "-".join(["report", *more]), f"{plan.name}: {name}", words, common)
             said += [about + line for line in words]
     return said
-
-
-def warnings(comparison: dict) -> list[str]:
-    """What makes an answer worthless: systems that do not translate yet."""
-    best = max(system["scores"]["BLEU"]["mean"] for system in comparison["systems"])
-    if best >= LEAST:
-        return []
-    return [
-        f"No system reaches {LEAST} BLEU: they do not translate yet, so this says nothing about syntax; they need "
-        "more text or more updates"
-    ]
 
 
 def _write(stem: Path, title: str, words: list[str], common: list[str]) -> None:

@@ -133,7 +133,8 @@ def _contrast(sets: Sequence[Sequence[Record]]) -> Iterator[str]:
                 test = mcnemar(records[0].right, record.right)
                 row += [str(test.second), str(test.first), f"{test.p:.2g}"]
             rows.append(row)
-        header = ["system", "pairs", "right, %", "95 % interval", "it alone", f"{records[0].name} alone", "p McNemar"]
+        header = ["system", "pairs", "right, %", "95 % interval", "system alone"]
+        header += [f"{records[0].name} alone", "p McNemar"]
         yield markup.table(header, rows, f"Set {number}: pairs whose correct translation has the higher score")
 
 

@@ -19,8 +19,8 @@ import pytest
 import sacrebleu
 from contract.command_lines import parse
 
+from fairseq_syntax.evaluate.comparison import warnings
 from fairseq_syntax.experiment import default_jobs
-from fairseq_syntax.experiment.answer import warnings
 
 FOLDER = Path(__file__).resolve().parents[3] / "examples" / "experiments"
 TABLES = sorted(FOLDER.glob("*.toml"))

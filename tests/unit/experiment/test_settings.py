@@ -27,7 +27,7 @@ def runs_of(path: Path, out: Path) -> list[Run]:
     return [Run(plan, system, seed, out, out / "results") for system, seed in plan.runs()]
 
 
-@pytest.mark.parametrize(("pairs", "size"), [(6000, 0), (6001, 1)])
+@pytest.mark.parametrize(("pairs", "size"), [(2000, 0), (2001, 1)])
 def test_settings_go_with_the_size_and_every_system_is_accepted(pairs, size, tmp_path):
     path = write_plan(tmp_path / "study", corpus_of(tmp_path, pairs), PARSED, list(SYSTEMS), controls=True)
     plan = read_plan(path)

@@ -124,7 +124,7 @@ def test_tables_and_records(latent, trained, pairs, scored, run, tmp_path):
     assert table[0] == ["system", "pairs", "right", "accuracy", "low", "high", "ties"]
     assert table[1][:4] == ["transformer_tiny", "17", str(right), f"{100 * right / 17:.1f}"]
     scored("pascal_transformer_tiny", "--beside", tmp_path / "transformer_tiny.json")
-    assert "against transformer_tiny  it alone  this alone  p McNemar\n" in scored.printed
+    assert "against transformer_tiny  transformer_tiny alone  system alone  p McNemar\n" in scored.printed
     assert re.search(r"^attractors  pairs  transformer_tiny +low +high  pascal_transformer_tiny", scored.printed, re.M)
     same = run(
         *("--pairs", pairs.folder, "--beside", tmp_path / "transformer_tiny.json"),
