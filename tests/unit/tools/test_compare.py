@@ -16,6 +16,7 @@ import pytest
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.tokenizers import tokenizer_ja_mecab
 
+from fairseq_syntax.evaluate.comparison import in_words, warnings
 from fairseq_syntax.evaluate.ribes import sentence_ribes
 from fairseq_syntax.tools import compare
 
@@ -418,7 +419,9 @@ def test_notes_on_tests(world, capsys):
     longer = [text if i % 4 else "x y z u v w x y" for i, text in enumerate(references)]
     shorter = [" ".join(text.split()[:-1]) for text in references]
     options = ["--reference", world.text("r", references), "--metrics", "BLEU", *QUICK]
-    texts = {"a": longer, "again": [text + " y" for text in longer], "b": shorter, "c": shorter}
+    texts = {"a": longer, "again": [text + " y" for text in longer]} | dict.fromkeys(
+        ("b", "c", "copy", "same"), shorter
+    )
     files = {name: world.text(name, text) for name, text in texts.items()}
 
     def notes(*more):
@@ -427,14 +430,17 @@ def test_notes_on_tests(world, capsys):
         return capsys.readouterr().out
 
     alone = notes("--system", "a", "a", "--system", "b", "b")
-    assert re.search(r"^b is better than a \(\+[0-9.]+ BLEU, \+[0-9.]+ to \+[0-9.]+\)$", alone, re.MULTILINE)
+    said = r"^b is better than a \(\+[0-9.]+ BLEU, \+[0-9.]+ to \+[0-9.]+\); with one seed each, so other seeds may say"
+    assert re.search(said, alone, re.MULTILINE)
     assert "a is worse than b (-" in notes("--system", "b", "b", "--system", "a", "a")
     same = notes("--system", "b", "b", "--system", "c", "c")
-    assert "c and b cannot be told apart (+0.00 BLEU, +0.00 to +0.00)\n" in same
+    assert "c and b cannot be told apart (+0.00 BLEU, +0.00 to +0.00), with one seed each\n" in same
     assert "one seed each, so nothing is known about other seeds" in alone and "Holm" not in alone
     several = notes("--system", "a", "a", "again", "--system", "b", "b", "--system", "c", "c", "b")
     assert "delta: its interval, p and detectable are about other sentences and other seeds" in several
-    assert "Holm: corrected for 2 systems against one baseline" in several and "cannot be below" not in several
+    assert "Holm: corrected for the systems that have this p" in several and "cannot be below" not in several
+    equal = notes("--system", "b", "b", "copy", "--system", "c", "c", "same")
+    assert "c and b cannot be told apart (+0.00 BLEU, +0.00 to +0.00)\n" in equal and "one seed" not in equal
     few = notes("--system", "a", "a", "--system", "b", "b", "--system", "c", "c", "--trials", "19")
     assert "Holm of p AR cannot be below 0.05: give --trials 40 or more" in few
     signed = notes("--system", "b", "b", "--system", "a", "a", "--sign-test")
@@ -505,6 +511,24 @@ def test_references_of_other_text_are_told_of(world, run):
     run("--system", "a", poor, "--reference", shifted)
     said = "poor: translations are as close to the references of other sentences as to their own; are these"
     assert said in run.said
+    # from line 201 on, a line is missing
+    three = [f"{text} {last}" for last in "abc" for text in world.references]
+    short = world.text("short", [*three[:200], *three[201:], "end"])
+    run("--system", "a", world.text("good", three), "--reference", short)
+    assert "as to their own in sentences 200 to 299; are these" in run.said
+
+
+def test_few_sentences_and_systems_that_do_not_translate(world, run):
+    files = [
+        world.text(name, [text]) for name, text in (("r", "a b c d e f"), ("a", "a b c d e g"), ("b", "a b c d e f"))
+    ]
+    found = run("--system", "a", files[1], "--system", "b", files[2], "--reference", files[0], "--metrics", "BLEU")
+    assert in_words(found) == ["b and a cannot be told apart (+24.02 BLEU, +24.02 to +24.02), with one seed each"]
+    assert warnings(found) == ["1 sentences are too few to conclude much; intervals are too narrow"]
+    bad, right = world.text("bad", ["x y z"] * 120), world.text("right", world.references)
+    [said] = warnings(run("--system", "a", bad, "--reference", right, "--metrics", "BLEU"))
+    assert said.startswith("No system reaches 2 BLEU: they do not translate yet")
+    assert not warnings(run("--system", "a", right, "--reference", right, "--metrics", "BLEU"))
 
 
 def test_other_references(world, refused, run):
