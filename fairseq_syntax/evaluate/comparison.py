@@ -257,7 +257,7 @@ def _note(text: str, form: str) -> str:
 
 def in_words(comparison: dict) -> list[str]:
     """A sentence about each system and its baseline, by the interval of their difference in the first metric."""
-    metric, alone = comparison["metrics"][0], _of_one_seed(comparison)
+    metric, pairs = comparison["metrics"][0], _of_one_seed(comparison)
     digits, sign = metric["digits"], 1 if metric["higher_is_better"] else -1
     lines = []
     for test in comparison["tests"]:
@@ -266,25 +266,26 @@ def in_words(comparison: dict) -> list[str]:
         delta, low, high = (f"{_rounded(value, digits):+}" for value in (test["delta"], *test["interval"]))
         figures = f"({delta} {metric['name']}, {low} to {high})"
         system, baseline, detectable = test["system"], test["baseline"], test["detectable"]
+        alone = (system, baseline) in pairs
         # sentences that do not vary, such as a single one, say nothing about others
         if test["interval"][0] <= 0 <= test["interval"][1] or detectable is None:
-            seeds = ", with one seed each" if system in alone else ""
+            seeds = ", with one seed each" if alone else ""
             seen = f"; a true difference of {_rounded(detectable, digits)} would be found four times in five"
             lines.append(f"{system} and {baseline} cannot be told apart {figures}{seeds}{seen * bool(detectable)}")
             continue
         better = "better" if test["delta"] * sign > 0 else "worse"
-        holm = test["holm"]["randomization" if system in alone else "runs"]
+        holm = test["holm"]["randomization" if alone else "runs"]
         corrected = ", though not after Holm's correction" if (holm or 0) > 0.05 else ""
-        seeds = "; with one seed each, so other seeds may say otherwise" if system in alone else ""
+        seeds = "; with one seed each, so other seeds may say otherwise" if alone else ""
         lines.append(f"{system} is {better} than {baseline} {figures}{corrected}{seeds}")
     return lines
 
 
-def _of_one_seed(comparison: dict) -> list[str]:
-    """The systems that have one run, as their baselines have."""
+def _of_one_seed(comparison: dict) -> list[tuple[str, str]]:
+    """Systems and their baselines where both have one run."""
     runs = {system["name"]: len(system["runs"]) for system in comparison["systems"]}
-    tested = {test["system"] for test in comparison["tests"] if runs[test["system"]] == runs[test["baseline"]] == 1}
-    return [name for name in runs if name in tested]
+    tested = dict.fromkeys((test["system"], test["baseline"]) for test in comparison["tests"])
+    return [pair for pair in tested if runs[pair[0]] == runs[pair[1]] == 1]
 
 
 def warnings(comparison: dict) -> list[str]:
@@ -308,11 +309,12 @@ def test_notes(comparison: dict) -> list[str]:
     runs = {system["name"]: len(system["runs"]) for system in comparison["systems"]}
     tests, lines = comparison["tests"], in_words(comparison) + warnings(comparison)
     alone = _of_one_seed(comparison)
-    about = "other sentences and other seeds" if len(alone) < len({test["system"] for test in tests}) else ""
+    tested = {(test["system"], test["baseline"]) for test in tests}
+    about = "other sentences and other seeds" if len(alone) < len(tested) else ""
     if about:
         lines.append(f"delta: its interval, p and detectable are about {about} (docs/evaluation.md)")
     if alone:
-        names = f" of {', '.join(alone)}" if about else ""
+        names = f" of {', '.join(' and '.join(pair) for pair in alone)}" if about else ""
         lines.append(
             f"delta{names}: one seed each, so nothing is known about other seeds, and intervals are too narrow"
         )

@@ -28,12 +28,13 @@ def answer(plan: Plan, out: Path, results: Path) -> list[str]:
         for baseline, systems in families.items():
             comparison = load_comparison(path_of(results, name, baseline))
             words = in_words(comparison) + warnings(comparison)
-            for control, beside in controlled(plan, records).items():
-                if plan.systems[control].family == plan.systems[baseline].family and len(beside) > 1:
-                    words += in_words(load_comparison(path_of(results, name, control)))
+            controls = [each for each in controlled(plan, records) if each in systems]
+            for control in controls:
+                words += in_words(load_comparison(path_of(results, name, control)))
             more = [name] * (len(tests) > 1) + [baseline] * (len(families) > 1)
             common = [str(results), "--split", name, "--reference", str(out / split.reference)]
-            common += ["--tokenize", plan.tokenize, "--metrics", "BLEU", "chrF", "--baseline", baseline]
+            common += ["--tokenize", plan.tokenize, "--metrics", "BLEU", "chrF"]
+            common += [word for each in (baseline, *controls) for word in ("--baseline", each)]
             common += [word for system in systems for word in ("--system", system)]
             common += ["--source", str(out / split.source), "--by", "length"] if split.source else []
             _write(out / "-".join(["report", *more]), f"{plan.name}: {name}", words, common)
