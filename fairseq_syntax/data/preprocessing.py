@@ -6,6 +6,7 @@ import filecmp
 import itertools
 import json
 import logging
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -32,7 +33,7 @@ from .binarize import Options, SplitCounts, SplitWriter, tag_dictionary
 from .invariants import check_sizes
 from .length_table import length_table_path
 from .text.recipe import FILE as RECIPE
-from .text.recipe import Recipe
+from .text.recipe import Recipe, read_recipe
 from .token_files import check_text, load_dictionary, split_languages
 
 logger = logging.getLogger("fairseq_syntax.preprocess")
@@ -73,10 +74,10 @@ class Preprocessing:
             self._finish_tags(writers)
             if self.recipe is not None:
                 self.recipe.write(self.staging)
+            self._check_other_languages()
             manifest = self._new_manifest(counts)
             text = json.dumps(manifest, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
             (self.staging / self.manifest.name).write_text(text, encoding="utf-8")
-            self._check_other_languages()
             self._keep_old_files()
         logger.info("Wrote preprocessed data to %s", self.destination)
 
@@ -342,8 +343,11 @@ class Preprocessing:
         )
 
     def _check_other_languages(self) -> None:
-        """Raise TreeFormatError if data of other languages need a dictionary that would be replaced."""
+        """Raise TreeFormatError if data of other languages need a dictionary or a recipe that would be replaced."""
         made = {path.name: checksum(path) for path in sorted(self.staging.glob("dict.*"))}
+        same = self._has_recipe()
+        if self.recipe is not None or self._is_stale(RECIPE):
+            made[RECIPE] = checksum(self.destination / RECIPE) if same else ""
         for path in sorted(set(self.destination.glob("syntax-*.json")) - {self.manifest}):
             try:
                 listed = json.loads(path.read_text(encoding="utf-8"))["sha256"]
@@ -353,8 +357,22 @@ class Preprocessing:
             if changed:
                 raise TreeFormatError(
                     f"{self.destination}: {', '.join(changed)} would change, but the data of {path.name} depend on "
-                    "them; give another --destdir, or those dictionaries (--srcdict, --tgtdict, --syntax-dicts)"
+                    "them; give another --destdir, or those dictionaries (--srcdict, --tgtdict, --syntax-dicts) and "
+                    "that tokenizer, case, subwords and parser"
                 )
+            if same and RECIPE in listed:
+                # it does for both directions, and is listed as it is
+                (self.staging / RECIPE).unlink(missing_ok=True)
+                link_or_copy(self.destination / RECIPE, self.staging / RECIPE)
+
+    def _has_recipe(self) -> bool:
+        """Whether the data has a recipe that is the new one, for this direction."""
+        try:
+            old = read_recipe(self.destination)
+        except ValueError:
+            return False
+        old = old and old.between(self.source, self.target)
+        return bool(old and self.recipe and replace(old, shares={}) == replace(self.recipe, shares={}))
 
     def _is_stale(self, name: str) -> bool:
         """Whether a file of the old data does not fit the new ones."""

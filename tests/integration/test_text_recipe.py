@@ -212,8 +212,8 @@ def test_other_data_are_refused(raw, data, model, tmp_path, what):
     elif what == "language pair":
         for path in list(other.iterdir()):
             path.rename(other / re.sub(r"\bde\b", "nl", path.name))
-        manifest = other / "syntax-en-nl.json"
-        manifest.write_text(re.sub(r"\bde\b", "nl", manifest.read_text()))
+        for path in (other / "syntax-en-nl.json", other / "text.json"):
+            path.write_text(re.sub(r"\bde\b", "nl", path.read_text()))
     else:
         recipe = json.loads((other / "text.json").read_text())
         recipe["source"]["lowercase"] = False

@@ -125,6 +125,15 @@ class Recipe:
             del side["codes"]
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
+    def between(self, source: str | None, target: str | None) -> "Recipe | None":
+        """The recipe of translating from one language to another, in either direction; None: it is of others."""
+        languages = self.source.language, self.target.language
+        if (source, target) == languages:
+            return self
+        # other parsers, and the shares, are of this source
+        parser = {name: {} for name, options in self.parser.items() if name in ("none", "stanza") and not options}
+        return Recipe(self.target, self.source, parser) if (target, source) == languages else None
+
     @staticmethod
     def _settings(side: Side) -> dict:
         settings = asdict(side)

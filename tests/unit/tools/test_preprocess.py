@@ -181,6 +181,27 @@ def test_trees_of_the_target_go_beside_those_of_the_source(tmp_path, corpus):
         assert not check.faults
 
 
+def test_both_directions_have_one_recipe(tmp_path, corpus, capsys):
+    """Which stays if it is the same for both; otherwise text of one would be prepared as that of the other."""
+    settings = "--subword-type none --source-tokenizer none --target-tokenizer none --parser none".split()
+    directory = run(tmp_path, "--raw", tmp_path / "raw", *settings)
+    before = contents(directory)
+    turned = [*settings, "--overwrite", "-s", "de", "-t", "en"]
+    run(tmp_path, "--raw", tmp_path / "turned", *turned)
+    after = contents(directory)
+    assert before.items() < after.items()
+    for pair in (("en", "de"), ("de", "en")):
+        check = DataCheck(directory, *pair)
+        check.run()
+        assert not check.faults
+    for split in SPLITS:
+        shutil.copy(tmp_path / "turned" / f"{split}.de.conllu.gz", tmp_path / "text")
+    for other in (["--raw", str(tmp_path / "lower"), "--lowercase", "source"], ["--allow-unparsed"]):
+        assert preprocess.main(arguments(tmp_path, *turned, *other)) == 1
+        assert "text.json would change, but the data of syntax-en-de.json depend on" in capsys.readouterr().err
+        assert contents(directory) == after
+
+
 def test_no_distances_writes_none(tmp_path, corpus):
     directory = run(tmp_path, "--no-distances")
     assert not list(directory.glob("*.distances.*"))

@@ -74,6 +74,15 @@ def test_file(sides, tmp_path):
         assert replace(recipe, source=other).digest != recipe.digest
 
 
+def test_the_other_direction(sides):
+    """A tokeniser, a case and codes belong to a language; a parser with a model, and the shares, to the source."""
+    recipe = Recipe(sides["subword_nmt"], Side("de"), {"spacy": {"parser_model": "en_core_web_sm"}}, {"escapes": 0.1})
+    assert recipe.between("en", "de") is recipe
+    assert recipe.between("de", "en") == Recipe(Side("de"), sides["subword_nmt"])
+    assert replace(recipe, parser={"none": {}}).between("de", "en").parser == {"none": {}}
+    assert recipe.between("en", "fr") is recipe.between("de", "fr") is recipe.between("en", None) is None
+
+
 def test_other_codes_are_refused(sides, tmp_path):
     Recipe(sides["subword_nmt"], sides["none"]).write(tmp_path)
     with open(tmp_path / "subword_nmt", "a", encoding="utf-8") as file:
