@@ -13,6 +13,8 @@ from ..trees.conllu import TreeFormatError, quoted
 from .arrays import TAG_DICTIONARIES, manifest_path, read_manifest, split_prefix, tag_dictionary_path
 from .dataset import SplitSyntax
 from .invariants import check_sizes
+from .text.recipe import FILE as RECIPE
+from .text.recipe import read_recipe
 from .token_files import AGAIN, CHANGED, check_tokens, parts_of, split_languages, token_reader
 
 logger = logging.getLogger(__name__)
@@ -22,7 +24,7 @@ OTHER_POLICY = "choose --sdatt-missing global (of a trained model: --model-overr
 
 
 def check_directories(data: str) -> None:
-    """Raise an error unless `data` names data directories of the same words, separated as fairseq does."""
+    """Raise an error unless `data` names data directories of the same words and recipe, separated as fairseq does."""
     if not data:
         raise ValueError("no data directory is given; name the one that preprocessing wrote")
     paths = utils.split_paths(data)
@@ -40,6 +42,15 @@ def check_directories(data: str) -> None:
         for path in (Path(folder, used.name) for folder in paths[1:] if used.name.count(".") == 2):
             if path.is_file() and path.read_bytes() != used.read_bytes():
                 _refuse_other_words(path, used)
+    recipes = [recipe for path in paths if len(paths) > 1 and (recipe := read_recipe(path))]
+    for recipe in recipes[1:]:
+        source, target = recipes[0].source, recipes[0].target
+        same = recipe.between(source.language, target.language)
+        if not same or same.digest != recipes[0].digest:
+            raise TreeFormatError(
+                f"{recipe.source.folder / RECIPE}: differs from {source.folder / RECIPE}, so that equal text has other "
+                "pieces; preprocess it again with the same options and, in the folder of --raw, the same codes"
+            )
 
 
 def _refuse_other_words(path: Path, used: Path) -> None:

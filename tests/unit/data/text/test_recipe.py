@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairseq_syntax.data.splits import check_directories
 from fairseq_syntax.data.text.recipe import FILE, Recipe, Side, read_recipe
 from fairseq_syntax.data.text.tokenizers import normalize
 from fairseq_syntax.files import checksum
@@ -89,6 +90,21 @@ def test_other_codes_are_refused(sides, tmp_path):
         file.write("c a\n")
     with pytest.raises(ValueError, match=r"subword_nmt: missing, or not the file that text\.json names"):
         read_recipe(tmp_path).source.encode("the cat")
+
+
+def test_data_that_are_trained_together_have_one_recipe(tmp_path):
+    """In either direction; data of which nothing is known are accepted."""
+    recipe = Recipe(Side("en"), Side("de"), {"none": {}})
+    given = {"first": recipe, "plain": None, "turned": recipe.between("de", "en"), "upper": recipe}
+    given["lower"] = replace(recipe, source=Side("en", lowercase=True))
+    for name, each in given.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "dict.en.txt").write_text("a 1\n")
+        if each:
+            each.write(tmp_path / name)
+    check_directories(":".join(str(tmp_path / name) for name in ("plain", "first", "turned", "upper")))
+    with pytest.raises(ValueError, match=r"lower/text\.json: differs from .*first/text\.json, so that"):
+        check_directories(":".join(str(tmp_path / name) for name in ("plain", "first", "lower")))
 
 
 @pytest.mark.parametrize(
