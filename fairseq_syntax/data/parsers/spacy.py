@@ -3,6 +3,7 @@
 import logging
 
 from ...trees.conllu import ROOT, Sentence, TreeFormatError
+from ..text.tokenizers import load_pipeline
 from . import Parser, ParserOptions, Progress, check_words, first_line, made_tree, moving_bar
 
 READS = ("parser_model", "parser_device")
@@ -44,7 +45,7 @@ class SpacyParser:
                 spacy.require_gpu(int(device.partition(":")[2] or 0))
             else:
                 spacy.require_cpu()
-            self._pipeline = spacy.load(model, exclude=_UNUSED)
+            self._pipeline = load_pipeline(model, exclude=_UNUSED)
         except Exception as error:  # of whatever sort; all mean "no parser"
             raise TreeFormatError(
                 f"--parser-model {model}: spaCy {spacy.__version__} cannot load it on device {device or 'cpu'}; give "

@@ -19,7 +19,7 @@ from pathlib import Path
 from ...files import checksum, link_or_copy, written
 from ...trees.subwords import SubwordType, decode_bytes
 from ...trees.text import quoted
-from .tokenizers import Tokenizer, load_tokenizer, normalize
+from .tokenizers import Tokenizer, is_folder, load_tokenizer, normalize
 
 FILE = "text.json"
 VERSION = 1
@@ -38,6 +38,8 @@ class Side:
         codes: file of subword-nmt or sentencepiece, in the folder of the recipe; empty for whole words.
         sha256: of that file.
         folder: where the recipe is; not a setting.
+
+    Raises ValueError: the tokenizer is in a folder.
     """
 
     language: str
@@ -47,6 +49,9 @@ class Side:
     codes: str = ""
     sha256: str = ""
     folder: Path = field(default=Path(), compare=False)
+
+    def __post_init__(self):
+        _refuse_folder(self.tokenizer.partition(":")[2])
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
@@ -182,7 +187,6 @@ def _side(settings: dict, path: Path) -> Side:
         raise ValueError(f"settings {settings}")
     if settings["subwords"] not in list(SubwordType) or Path(settings["codes"]).name != settings["codes"]:
         raise ValueError(f"subwords {settings['subwords']}, codes {settings['codes']}")
-    _refuse_folder(settings["tokenizer"].partition(":")[2])
     return Side(**settings, folder=path.parent)
 
 
@@ -199,5 +203,5 @@ def _parser(content: dict) -> dict[str, dict]:
 
 def _refuse_folder(pipeline: str | None) -> None:
     """Raise ValueError for a folder: spaCy runs what is in it, and data may come from a stranger."""
-    if pipeline and ("/" in pipeline or Path(pipeline).exists()):
+    if pipeline and is_folder(pipeline):
         raise ValueError(f"{pipeline} is a folder, which may hold code; install it as a package")

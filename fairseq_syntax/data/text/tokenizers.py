@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Protocol
 
 NAMES = ("moses", "spacy", "stanza", "mecab", "none")
@@ -19,6 +20,20 @@ _WITHOUT_SPACES = frozenset("ja zh yue th lo my km bo dz".split())
 def normalize(line: str) -> str:
     """One spelling of each character (NFC), single spaces, nothing that cannot be seen."""
     return " ".join(_UNSEEN.sub("", unicodedata.normalize("NFC", line)).split())
+
+
+def is_folder(pipeline: str) -> bool:
+    """Whether a pipeline of spaCy is given as a path; otherwise it is a language or an installed package."""
+    return pipeline.startswith((".", "~")) or Path(pipeline).name != pipeline
+
+
+def load_pipeline(name: str, **options):
+    """`spacy.load`, which would also load a folder of that name. Raises OSError or what spaCy raises."""
+    import spacy
+
+    if not is_folder(name) and not spacy.util.is_package(name):
+        raise OSError(f"no such package is installed; for a folder, give ./{name}")
+    return spacy.load(name, **options)
 
 
 class Tokenizer(Protocol):
@@ -78,7 +93,7 @@ class _Spacy:
             ) from None
         self._tokenizer: Any
         try:
-            pipeline = spacy.load(model, enable=[]) if "_" in model or "/" in model else spacy.blank(model)
+            pipeline = load_pipeline(model, enable=[]) if "_" in model or is_folder(model) else spacy.blank(model)
             self._tokenizer = pipeline.tokenizer
         except Exception as error:  # of whatever sort; all mean "no tokeniser"
             raise ValueError(

@@ -61,8 +61,13 @@ def test_settings(sides):
     assert side.decode(side.encode("The DOG's, a cat.")) == "the dog's, a cat."
 
 
-def test_file(sides, tmp_path):
+def test_file(sides, tmp_path, monkeypatch):
+    # which are no matter to a recipe
+    monkeypatch.chdir(tmp_path)
+    for name in ("en", "en_core_web_sm"):
+        (tmp_path / name).mkdir()
     recipe = Recipe(sides["subword_nmt"], sides["sentencepiece"], {"spacy": {"parser_model": "en_core_web_sm"}})
+    recipe = replace(recipe, source=replace(recipe.source, tokenizer="spacy:en"))
     recipe.write(tmp_path)
     found = read_recipe(tmp_path)
     assert found == recipe and found.digest == recipe.digest
@@ -119,6 +124,7 @@ def test_data_that_are_trained_together_have_one_recipe(tmp_path):
         {"parser": {"stanza": {"parser_dir": "somewhere"}}},
         {"parser": {"stanza": {"nosuch": "x"}}},
         {"source.tokenizer": "spacy:./pipeline"},
+        {"source.tokenizer": "spacy:~pipeline"},
         {"source.codes": "../codes"},
         {"source.subwords": "bytes"},
         {"source.lowercase": "no"},

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairseq_syntax.data.parsers import ParserOptions, load_parser
 from fairseq_syntax.data.text.tokenizers import load_tokenizer, normalize
 
 
@@ -39,6 +40,21 @@ def test_english(name):
         "A bird .".split() if name != "none" else ["A", "bird."],
     ]
     assert tokenizer.detokenize(TOKENS[name].split()).replace(" < b >!", " <b>!") == TEXT
+
+
+def test_folders_are_given_as_paths(tmp_path, monkeypatch):
+    """What happens to be in the current folder has no part in it: spaCy would run what is there."""
+    pipeline = pytest.importorskip("spacy").blank("en")
+    monkeypatch.chdir(tmp_path)
+    for name in ("en", "my_pipeline"):
+        pipeline.to_disk(tmp_path / name)
+    for name in ("en", "./my_pipeline", str(tmp_path / "my_pipeline")):
+        assert load_tokenizer(f"spacy:{name}", "fr").tokenize(["don't"]) == [["do", "n't"]]
+    with pytest.raises(ValueError, match=r"my_pipeline cannot be loaded .no such package is installed; for a folder"):
+        load_tokenizer("spacy:my_pipeline", "en")
+    for name in ("en", "my_pipeline"):
+        with pytest.raises(ValueError, match=f"OSError: no such package is installed; for a folder, give ./{name}"):
+            load_parser("spacy", ParserOptions(parser_model=name))
 
 
 def test_japanese():
