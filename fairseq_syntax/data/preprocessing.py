@@ -73,7 +73,7 @@ class Preprocessing:
             self._check_binarized()
             self._finish_tags(writers)
             if self.recipe is not None:
-                self.recipe.write(self.staging)
+                self._same_recipe(self.recipe).write(self.staging)
             self._check_other_languages()
             manifest = self._new_manifest(counts)
             text = json.dumps(manifest, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
@@ -344,10 +344,8 @@ class Preprocessing:
 
     def _check_other_languages(self) -> None:
         """Raise TreeFormatError if data of other languages need a dictionary or a recipe that would be replaced."""
-        made = {path.name: checksum(path) for path in sorted(self.staging.glob("dict.*"))}
-        same = self._has_recipe()
-        if self.recipe is not None or self._is_stale(RECIPE):
-            made[RECIPE] = checksum(self.destination / RECIPE) if same else ""
+        made = {RECIPE: ""} if self._is_stale(RECIPE) else {}
+        made |= {p.name: checksum(p) for p in sorted([*self.staging.glob("dict.*"), *self.staging.glob(RECIPE)])}
         for path in sorted(set(self.destination.glob("syntax-*.json")) - {self.manifest}):
             try:
                 listed = json.loads(path.read_text(encoding="utf-8"))["sha256"]
@@ -360,19 +358,14 @@ class Preprocessing:
                     "them; give another --destdir, or those dictionaries (--srcdict, --tgtdict, --syntax-dicts) and "
                     "that tokenizer, case, subwords and parser"
                 )
-            if same and RECIPE in listed:
-                # it does for both directions, and is listed as it is
-                (self.staging / RECIPE).unlink(missing_ok=True)
-                link_or_copy(self.destination / RECIPE, self.staging / RECIPE)
 
-    def _has_recipe(self) -> bool:
-        """Whether the data has a recipe that is the new one, for this direction."""
+    def _same_recipe(self, new: Recipe) -> Recipe:
+        """That of the data, if it says the same of this direction: both directions depend on the file as it is."""
         try:
             old = read_recipe(self.destination)
-        except ValueError:
-            return False
-        old = old and old.between(self.source, self.target)
-        return bool(old and self.recipe and replace(old, shares={}) == replace(self.recipe, shares={}))
+            return old if old and old.between(self.source, self.target) in (new, replace(new, shares={})) else new
+        except ValueError:  # damaged, or of other languages
+            return new
 
     def _is_stale(self, name: str) -> bool:
         """Whether a file of the old data does not fit the new ones."""

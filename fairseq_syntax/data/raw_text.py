@@ -207,15 +207,9 @@ class RawText(Task):
 
     @cached_property
     def text(self) -> Recipe | None:
-        """How raw text becomes the pieces of the data; None where only its user knows. Raises as `read_recipe` does."""
+        """How raw text becomes the pieces of the data; None where only its user knows. Raises as `Recipe.between`."""
         recipe = read_recipe(utils.split_paths(self.cfg.data)[0]) if self.cfg.data else None
-        text = recipe and recipe.between(self.cfg.source_lang, self.cfg.target_lang)
-        if recipe and not text:
-            raise ValueError(
-                f"{recipe.source.folder / RECIPE}: is of {recipe.source.language} and {recipe.target.language}, not of "
-                f"{self.cfg.source_lang} and {self.cfg.target_lang}; give the data directory of these languages"
-            )
-        return text
+        return recipe and recipe.between(self.cfg.source_lang, self.cfg.target_lang)
 
     def build_tokenizer(self, args):
         """As in fairseq; data with a recipe have its tokenisers, but for text in tokens: `--tokenizer none`."""

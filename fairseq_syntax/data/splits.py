@@ -42,11 +42,10 @@ def check_directories(data: str) -> None:
         for path in (Path(folder, used.name) for folder in paths[1:] if used.name.count(".") == 2):
             if path.is_file() and path.read_bytes() != used.read_bytes():
                 _refuse_other_words(path, used)
-    recipes = [recipe for path in paths if len(paths) > 1 and (recipe := read_recipe(path))]
+    recipes = [recipe for path in paths if (recipe := read_recipe(path))]
     for recipe in recipes[1:]:
         source, target = recipes[0].source, recipes[0].target
-        same = recipe.between(source.language, target.language)
-        if not same or same.digest != recipes[0].digest:
+        if recipe.between(source.language, target.language).digest != recipes[0].digest:
             raise TreeFormatError(
                 f"{recipe.source.folder / RECIPE}: differs from {source.folder / RECIPE}, so that equal text has other "
                 "pieces; preprocess it again with the same options and, in the folder of --raw, the same codes"

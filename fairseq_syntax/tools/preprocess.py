@@ -147,10 +147,11 @@ def run(args: argparse.Namespace) -> None:
 def _prepare_raw(args: argparse.Namespace):
     """Make pieces and trees of raw text, and let the options name these; returns the recipe."""
     from ..data.text.recipe import Side
+    from ..data.text.tokenizers import is_folder
     from .raw_text import RawText
 
     # the rules of the language, for a folder: spaCy runs what is in one, and the recipe must not name any
-    pipeline = args.source_lang if Path(str(args.parser_model)).exists() else args.parser_model
+    pipeline = args.source_lang if is_folder(str(args.parser_model)) else args.parser_model
     own = {"spacy": f"spacy:{pipeline}", "stanza": "moses" if args.parser_model else "stanza"}
     splits = Preprocessing(args).splits
     raw = RawText(
@@ -247,6 +248,9 @@ def _wrong_usage(args: argparse.Namespace) -> str | None:
         ),
         "--raw makes parallel text with its trees; leave out --only-syntax and --only-source": not args.raw
         or not (args.only_syntax or args.only_source),
+        f"--parser {args.parser}: needs --parser-model": not args.raw
+        or args.parser_model
+        or args.parser not in ("checkpoint", "conllu", "spacy"),
         "without --trainpref, give the dictionaries of the training data: --srcdict and --tgtdict": enough,
     }
     return next((message for message, right in checks.items() if not right), None)

@@ -32,14 +32,12 @@ class Side:
 
     Attributes:
         language: code of the language.
-        tokenizer: one of `tokenizers.NAMES`.
+        tokenizer: one of `tokenizers.NAMES`; ValueError if it is in a folder.
         lowercase: whether the text is lower-cased.
         subwords: a `SubwordType`: how words are cut.
         codes: file of subword-nmt or sentencepiece, in the folder of the recipe; empty for whole words.
         sha256: of that file.
         folder: where the recipe is; not a setting.
-
-    Raises ValueError: the tokenizer is in a folder.
     """
 
     language: str
@@ -130,14 +128,16 @@ class Recipe:
             del side["codes"]
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
-    def between(self, source: str | None, target: str | None) -> "Recipe | None":
-        """The recipe of translating from one language to another, in either direction; None: it is of others."""
+    def between(self, source: str | None, target: str | None) -> "Recipe":
+        """The recipe of translating from one language to another, either way. Raises ValueError: it is of others."""
         languages = self.source.language, self.target.language
         if (source, target) == languages:
             return self
+        if (target, source) != languages:
+            raise ValueError(f"{self.source.folder / FILE}: is of {'-'.join(languages)}; use data of {source}-{target}")
         # other parsers, and the shares, are of this source
-        parser = {name: {} for name, options in self.parser.items() if name in ("none", "stanza") and not options}
-        return Recipe(self.target, self.source, parser) if (target, source) == languages else None
+        parser: dict = {name: {} for name, given in self.parser.items() if name in ("none", "stanza") and not given}
+        return Recipe(self.target, self.source, parser)
 
     @staticmethod
     def _settings(side: Side) -> dict:

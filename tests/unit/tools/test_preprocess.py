@@ -202,6 +202,18 @@ def test_both_directions_have_one_recipe(tmp_path, corpus, capsys):
         assert contents(directory) == after
 
 
+@pytest.mark.parametrize(
+    "given, message, status",
+    [
+        ("--source-tokenizer spacy:./mypipe", "./mypipe is a folder, which may hold code; install it as a package", 1),
+        ("--parser spacy", "--parser spacy: needs --parser-model", 2),
+    ],
+)
+def test_raw_text_is_not_touched_where_its_recipe_or_parser_is_wrong(tmp_path, corpus, capsys, given, message, status):
+    assert message in fails(capsys, tmp_path, "--raw", tmp_path / "raw", *given.split(), status=status)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["text"]
+
+
 def test_no_distances_writes_none(tmp_path, corpus):
     directory = run(tmp_path, "--no-distances")
     assert not list(directory.glob("*.distances.*"))

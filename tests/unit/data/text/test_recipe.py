@@ -86,7 +86,9 @@ def test_the_other_direction(sides):
     assert recipe.between("en", "de") is recipe
     assert recipe.between("de", "en") == Recipe(Side("de"), sides["subword_nmt"])
     assert replace(recipe, parser={"none": {}}).between("de", "en").parser == {"none": {}}
-    assert recipe.between("en", "fr") is recipe.between("de", "fr") is recipe.between("en", None) is None
+    for others in (("en", "fr"), ("de", None)):
+        with pytest.raises(ValueError, match=r"text\.json: is of en-de; use data of .*-"):
+            recipe.between(*others)
 
 
 def test_other_codes_are_refused(sides, tmp_path):
