@@ -22,6 +22,7 @@ from ..trees.text import read_lines
 from .parse import parse, parser_settings
 
 _LINES = 1000  # at once
+_SETTINGS, _TREES = "settings.json", ".conllu.gz"
 # kind -> pattern, the share of lines above which it is told of, and what is said
 _NOT_RAW = {
     "escapes": (re.compile("&(apos|quot|amp|lt|gt|#[0-9]+);"), 0.01, "have {}; write them as the character"),
@@ -62,9 +63,11 @@ class RawText:
     def prepare(self, folder: Path) -> Recipe:
         """Write the pieces of SPLIT and their trees as SPLIT.LANGUAGE and SPLIT.SOURCE.conllu.gz into a folder.
 
-        What is there already is taken. Raises ValueError: it is of other text or settings, the two sides of a split
-        differ in length, or there is no tokeniser or parser; OSError: a file is missing.
+        What a former call has written is taken. Raises FileExistsError: something else has such a name; ValueError: it
+        is of other text or settings, the two sides of a split differ in length, or there is no tokeniser or parser;
+        OSError: a file is missing.
         """
+        self._check_folder(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._check_lengths()
         self._check_settings(folder)
@@ -88,6 +91,18 @@ class RawText:
         for line in read_lines(self._raw(split, side)):
             first, rest = cut_control_tokens(line.split(), control)
             yield first, " ".join(rest) if first else line
+
+    def _check_folder(self, folder: Path) -> None:
+        """Raise FileExistsError if files of others would be taken for those of a former call."""
+        sides = self.source.language, self.target.language
+        names = ["words", "codes", *(f"codes.{language}" for language in sides)]
+        names += [f"{split}.{language}{end}" for split in self.splits for language in sides for end in ("", _TREES)]
+        found = [] if (folder / _SETTINGS).exists() else [path for name in names if (path := folder / name).exists()]
+        found += [Path(path) for path in self.splits.values() if Path(path).resolve().parent == folder.resolve()]
+        if found:
+            raise FileExistsError(
+                f"--raw {folder}: {found[0]} is there, which this command did not write; name another folder"
+            )
 
     def _check_lengths(self) -> None:
         for split, prefix in self.splits.items():
@@ -129,7 +144,7 @@ class RawText:
             "parser": parser_settings(self.parser, self.options),
             "text": {f"{split}.{s.language}": checksum(self._raw(split, s)) for split in self.splits for s in sides},
         }
-        path = folder / "settings.json"
+        path = folder / _SETTINGS
         if path.exists():
             then = json.loads(path.read_text(encoding="utf-8"))
             differ = [key for key in settings if then.get(key) != settings[key]]
@@ -182,7 +197,7 @@ class RawText:
         parser = None
         for split in self.splits:
             name = f"{split}.{self.source.language}"
-            path = folder / f"{name}.conllu.gz"
+            path = folder / f"{name}{_TREES}"
             if path.exists():
                 continue
             parser = parser or load_parser(self.parser, self.options, self.source.language)

@@ -68,3 +68,23 @@ def test_sides_of_different_length(tmp_path):
     (tmp_path / "train.de").unlink()
     with pytest.raises(FileNotFoundError, match=r"train\.de: no such text"):
         RawText({"train": str(tmp_path / "train")}, Side("en"), Side("de")).prepare(tmp_path / "text")
+
+
+@pytest.mark.parametrize("name", ["train.de", "train.en.conllu.gz", "words/train.en"])
+def test_files_of_others_are_not_taken_for_pieces(tmp_path, name):
+    (tmp_path / "text" / name).parent.mkdir(parents=True)
+    (tmp_path / "text" / name).write_text("mine\n")
+    with pytest.raises(FileExistsError, match=r"--raw .*text: .* is there, which this command did not write; name"):
+        prepare(tmp_path, PLAIN, OTHER)
+    assert [path.name for path in (tmp_path / "text").iterdir()] == [name.partition("/")[0]]
+
+
+def test_the_folder_of_the_text_itself_is_refused(tmp_path):
+    (tmp_path / "text").symlink_to(tmp_path)
+    with pytest.raises(FileExistsError, match="name another folder"):
+        prepare(tmp_path, PLAIN, OTHER)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["text", "train.de", "train.en"]
+
+
+def test_a_repeated_call_takes_what_the_first_has_written(tmp_path):
+    assert prepare(tmp_path, PLAIN, OTHER) == prepare(tmp_path, PLAIN, OTHER)
