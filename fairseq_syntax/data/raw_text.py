@@ -16,7 +16,7 @@ from fairseq.data.encoders import register_tokenizer
 from fairseq.dataclass import FairseqDataclass
 
 from ..trees.conllu import TreeFormatError, without_parse
-from ..trees.subwords import SubwordType, cut_control_tokens
+from ..trees.subwords import SubwordType, encode_words
 from .arrays import TAG_DICTIONARIES, read_manifest, tag_dictionary_path
 from .collating import collate_syntax
 from .dataset import SyntaxPairDataset
@@ -163,18 +163,18 @@ class RawText(Task):
         return self.load_dictionary(str(path))
 
     @property
-    def _manifest(self) -> dict:
+    def manifest(self) -> dict:
         """What preprocessing noted of the data; empty for data without trees."""
         return read_manifest(utils.split_paths(self.cfg.data)[0], self.cfg.source_lang, self.cfg.target_lang) or {}
 
     @cached_property
-    def _control_tokens(self) -> tuple[str, ...]:
-        return tuple(self._manifest.get("control_tokens", ()))
+    def control_tokens(self) -> tuple[str, ...]:
+        """Tokens at the beginning of source sentences that are not words."""
+        return tuple(self.manifest.get("control_tokens", ()))
 
     def encode_text(self, line: str, encode: Callable[[str], str]) -> str:
         """The tokens of a line, separated by spaces; `encode` is not given control tokens at its beginning."""
-        control, words = cut_control_tokens(line.split(), self._control_tokens)
-        return " ".join([*control, encode(" ".join(words))]) if control else encode(line)
+        return encode_words(line, self.control_tokens, encode)
 
     @property
     def live(self) -> LiveSyntax:
@@ -187,11 +187,11 @@ class RawText(Task):
             accept = cfg.parser_unparsed == UnparsedInput.accept
             self._live = LiveSyntax(
                 self.load_parser(lenient=accept),
-                self._manifest.get("subword_type", str(SubwordType.subword_nmt)),
+                self.manifest.get("subword_type", str(SubwordType.subword_nmt)),
                 {name: self.syntax_dictionary(name) for name in TAG_DICTIONARIES.keys() & self.required_inputs},
                 accept_unparsed=accept,
                 max_words=cfg.parser_max_words,
-                control_tokens=self._control_tokens,
+                control_tokens=self.control_tokens,
             )
         return self._live
 

@@ -15,6 +15,7 @@ examples:
 
 import argparse
 import contextlib
+import json
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from ..files import staged_directory
+from ..trees.subwords import encode_words
 from . import verb
 
 COMPARED = 100
@@ -104,7 +106,8 @@ def write_plain(loaded, folder: Path, as_namespace: bool = False) -> None:
     options = stock_options(loaded)
     cfg = convert_namespace_to_omegaconf(options)
     groups = {
-        name: OmegaConf.to_container(cfg[name], enum_to_str=True) for name in cfg if name != "model" and cfg[name]
+        name: OmegaConf.to_container(group, enum_to_str=True) if OmegaConf.is_config(group) else group
+        for name, group in cfg.items()
     }
     groups["model"] = {**vars(options), "_name": options.arch}
     # of training, of which nothing is kept
@@ -131,12 +134,22 @@ def export(loaded, folder: Path, to: str, quantization: str | None = None) -> No
 
     Raises ValueError: what is to translate cannot compute it.
     """
+    from ..data.arrays import manifest_path
+
+    task = loaded.task
+    control = getattr(task, "control_tokens", ())
     if to == "fairseq":
         write_plain(loaded, folder)
+        if control:
+            path = manifest_path(folder, task.cfg.source_lang, task.cfg.target_lang)
+            path.write_text(json.dumps({**task.manifest, "splits": {}, "sha256": {}}), encoding="utf-8")
     else:
         with contextlib.redirect_stdout(sys.stderr), _converter(loaded) as converter:
             converter.convert(str(folder), quantization=quantization, force=True)
-    recipe = getattr(loaded.task, "text", None)
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config |= {"control_tokens": control}
+        (folder / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
+    recipe = getattr(task, "text", None)
     if recipe is not None:
         recipe.write(folder)
 
@@ -261,6 +274,8 @@ class Served:
 
         self.translator = ctranslate2.Translator(str(folder), device="cpu" if cpu else "auto")
         self.folder, self.recipe = Path(folder), read_recipe(folder)
+        config = json.loads((self.folder / "config.json").read_text(encoding="utf-8"))
+        self.control_tokens = config.get("control_tokens", ())
         self.max_positions = (1024, 1024)
 
     def encode(self, lines: Sequence[str]) -> list[list[str]]:
@@ -269,7 +284,8 @@ class Served:
             raise ValueError(
                 f"{self.folder}: reads tags; give CTranslate2 pieces as word{FEATURE}label (docs/serving.md)"
             )
-        return [(self.recipe.source.encode(line) if self.recipe else line).split() for line in lines]
+        encode = self.recipe.source.encode if self.recipe else str
+        return [encode_words(line, self.control_tokens, encode).split() for line in lines]
 
     def decode(self, pieces: Sequence[str]) -> str:
         """The line of the pieces of a translation."""

@@ -14,7 +14,7 @@ from ..data.arrays import ArrayReader, split_prefix
 from ..trees import word_scores
 from ..trees.conllu import Sentence, read_conllu, without_parse
 from ..trees.spanning import DECODERS
-from ..trees.subwords import split_words
+from ..trees.subwords import cut_control_tokens, split_words
 from .models import Loaded, NothingToShow, architectures, encode_line
 from .preparation import Preparation
 from .verb import input_lines, input_name, is_conllu
@@ -63,7 +63,7 @@ class Cutter:
 
     def __init__(self, loaded: Loaded, preparation: Preparation, subword_type: str | None = None):
         preparation = loaded.preparation(preparation)
-        self.recipe = preparation.recipe
+        self.recipe, self.control_tokens = preparation.recipe, preparation.control_tokens
         of_text = preparation.lowercase if self.recipe is None else self.recipe.source.lowercase
         self.lowercase = of_text or getattr(loaded.task.cfg, "lgp_lowercase", False)
         self.subword_type = loaded.subword_type(subword_type)
@@ -91,7 +91,13 @@ class Cutter:
         return without_parse(words), source
 
     def of_line(self, line: str, place: str) -> tuple[list[str], CutSentence]:
-        """`of_tokens` of a line of text: raw text where the data have a recipe."""
+        """`of_tokens` of a line of text: raw text where the data have a recipe. Control tokens count as words."""
+        control, rest = cut_control_tokens(line.split(), self.control_tokens)
+        if control:
+            words, source = self.of_line(" ".join(rest), place)
+            count = len(control)
+            word_of_token = [*range(count), *(count + word for word in source.word_of_token)]
+            return [*control, *words], CutSentence([*control, *source.pieces], word_of_token, count + len(words), place)
         if self.recipe is None:
             return self.of_tokens(line.split(), place)
         [words] = self.recipe.source.words([line])

@@ -1,7 +1,7 @@
 """Trained models for inspection: from sentences to scores and translations."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -69,15 +69,19 @@ class Loaded:
         return manifest.get("subword_type", str(SubwordType.subword_nmt))
 
     def preparation(self, given: Preparation) -> Preparation:
-        """The preparation of text: the given one, or the recipe of the data. Raises ValueError: there are both."""
+        """The preparation of text, with the control tokens of the data: the given one, or the data's recipe.
+
+        Raises ValueError: there are both.
+        """
         recipe = getattr(self.task, "text", None)
+        given = replace(given, control_tokens=getattr(self.task, "control_tokens", ()))
         if recipe is None or given.recipe is recipe:
             return given
         if given.tokenizer or given.lowercase or given.bpe:
             raise ValueError(
                 f"{self.task.cfg.data}: {FILE} says how text is segmented; leave out --tokenizer, --lowercase and --bpe"
             )
-        return Preparation(recipe=recipe)
+        return replace(given, recipe=recipe)
 
     def load_split(self, subset: str):
         """A split of the data directory. Raises ValueError: there is no such split."""

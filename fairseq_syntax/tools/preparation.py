@@ -3,8 +3,10 @@
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ..data.text.recipe import Recipe, Side
+from ..trees.subwords import encode_words
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,7 @@ class Preparation:
         bpe: name of a segmentation in fairseq; None for segmented text.
         bpe_codes, sentencepiece_model: files for `bpe`, one for both sides or one for each.
         recipe: that of the data, instead of all of these.
+        control_tokens: tokens at the beginning of source sentences that are left as they are.
     """
 
     tokenizer: str | None = None
@@ -25,6 +28,7 @@ class Preparation:
     bpe_codes: Sequence[str] = ()
     sentencepiece_model: Sequence[str] = ()
     recipe: Recipe | None = None
+    control_tokens: Sequence[str] = ()
 
     def build_bpe(self, side: int = 0):
         """The segmentation for the source (0) or the target (1); None without `bpe`.
@@ -52,9 +56,9 @@ class Preparation:
 
     def of_side(self, side: int, language: str) -> Callable[[str], str]:
         """A function from text to pieces for the source (0) or the target (1). Raises as `build_bpe` does."""
-        if self.recipe is not None:
-            return (self.recipe.source, self.recipe.target)[side].encode
         steps: list[Callable[[str], str]] = []
+        if self.recipe is not None:
+            steps.append((self.recipe.source, self.recipe.target)[side].encode)
         if self.tokenizer:
             import sacremoses
 
@@ -70,7 +74,7 @@ class Preparation:
                 text = step(text)
             return text
 
-        return prepare
+        return prepare if side else partial(encode_words, control=self.control_tokens, encode=prepare)
 
 
 class _Words:

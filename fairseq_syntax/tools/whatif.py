@@ -37,8 +37,9 @@ from pathlib import Path
 from ..data.parsers import ParserOptions
 from ..files import written
 from ..trees.alignment import align_tree
-from ..trees.conllu import UNPARSED, Sentence, TreeFormatError, quoted, read_conllu, without_parse
+from ..trees.conllu import UNPARSED, Sentence, TreeFormatError, behind_tokens, quoted, read_conllu, without_parse
 from ..trees.edits import edited
+from ..trees.subwords import cut_control_tokens
 from . import verb
 from .preparation import Preparation
 
@@ -214,7 +215,8 @@ class GivenTrees:
         Raises TreeFormatError: it cannot be parsed.
         """
         self.loaded.choose_parser(parser, options)
-        tree = align_tree(self.loaded.task.load_parser().parse([sentence.forms])[0], sentence.forms, place)
+        control, words = cut_control_tokens(sentence.forms, self.loaded.task.control_tokens)
+        tree = behind_tokens(align_tree(self.loaded.task.load_parser().parse([words])[0], words, place), control)
         if not tree.is_parsed:
             raise TreeFormatError(f"{place}: {quoted(' '.join(sentence.forms))} has no parse; give one to change")
         return tree

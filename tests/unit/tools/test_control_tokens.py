@@ -1,0 +1,55 @@
+"""Control tokens, which are no words, stay whole in whatever prepares text; an exported model knows them."""
+
+import contextlib
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from fairseq_syntax.data.text.recipe import Recipe, Side
+from fairseq_syntax.tools import export
+from fairseq_syntax.tools.latent_trees import Cutter
+from fairseq_syntax.tools.models import Loaded
+from fairseq_syntax.tools.preparation import Preparation
+
+RECIPE = Recipe(Side("en", "moses", True), Side("de", "moses", True))
+LINE, PIECES = "<BT> The dog <BT>", "<BT> the dog < bt >"
+
+
+@pytest.fixture
+def loaded():
+    task = SimpleNamespace(
+        text=RECIPE,
+        control_tokens=("<BT>",),
+        cfg=SimpleNamespace(data=None, source_lang="en", target_lang="de"),
+        target_dictionary=(),
+        max_positions=lambda: (1024, 1024),
+    )
+    return Loaded(task, SimpleNamespace(max_positions=lambda: (6, 9)), "transformer", "x.pt", "cpu")
+
+
+def test_of_the_source(loaded):
+    preparation = loaded.preparation(Preparation())
+    assert preparation.of_side(0, "en")(LINE) == PIECES
+    assert preparation.of_side(1, "de")(LINE) == "< bt > the dog < bt >"
+    words, source = Cutter(loaded, Preparation(), "none").of_line(LINE, "x")
+    assert words == source.pieces == PIECES.split() and source.words == 6
+    assert source.word_of_token == list(range(6))
+
+
+@pytest.fixture
+def served(loaded, tmp_path, monkeypatch):
+    """What is exported, by another converter and translator."""
+
+    @contextlib.contextmanager
+    def converter(loaded):
+        yield SimpleNamespace(convert=lambda folder, **options: (tmp_path / "config.json").write_text("{}"))
+
+    monkeypatch.setattr(export, "_converter", converter)
+    monkeypatch.setitem(sys.modules, "ctranslate2", SimpleNamespace(Translator=lambda *paths, **options: None))
+    export.export(loaded, tmp_path, "ctranslate2")
+    return export.Served(tmp_path)
+
+
+def test_of_an_exported_model(served):
+    assert " ".join(served.encode([LINE])[0]).startswith(PIECES)
