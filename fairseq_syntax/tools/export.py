@@ -147,7 +147,7 @@ def export(loaded, folder: Path, to: str, quantization: str | None = None) -> No
         with contextlib.redirect_stdout(sys.stderr), _converter(loaded) as converter:
             converter.convert(str(folder), quantization=quantization, force=True)
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        config |= {"control_tokens": control}
+        config |= {"control_tokens": control, "max_positions": loaded.max_positions}
         (folder / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
     recipe = getattr(task, "text", None)
     if recipe is not None:
@@ -276,16 +276,16 @@ class Served:
         self.folder, self.recipe = Path(folder), read_recipe(folder)
         config = json.loads((self.folder / "config.json").read_text(encoding="utf-8"))
         self.control_tokens = config.get("control_tokens", ())
-        self.max_positions = (1024, 1024)
+        self.max_positions = tuple(config.get("max_positions", (1024, 1024)))  # EOS included, as in the hub
 
     def encode(self, lines: Sequence[str]) -> list[list[str]]:
-        """The pieces of lines: raw ones if there is a recipe. Raises ValueError: the model reads tags, too."""
+        """The pieces of lines, raw ones if there is a recipe, and EOS. Raises ValueError: the model reads tags, too."""
         if (self.folder / "source_1_vocabulary.json").exists():
             raise ValueError(
                 f"{self.folder}: reads tags; give CTranslate2 pieces as word{FEATURE}label (docs/serving.md)"
             )
         encode = self.recipe.source.encode if self.recipe else str
-        return [encode_words(line, self.control_tokens, encode).split() for line in lines]
+        return [[*encode_words(line, self.control_tokens, encode).split(), "</s>"] for line in lines]
 
     def decode(self, pieces: Sequence[str]) -> str:
         """The line of the pieces of a translation."""
@@ -295,20 +295,20 @@ class Served:
     def search(
         self, sources: Sequence[Sequence[str]], beam: int, max_len_a: float, max_len_b: int
     ) -> list[list[list[str]]]:
-        """The hypotheses of sentences, best first."""
+        """The hypotheses of sentences without EOS, best first."""
         longest = int(max_len_a * (max(map(len, sources), default=0) + 1) + max_len_b)
         found = self.translator.translate_batch(
             [list(source) for source in sources],
             beam_size=beam,
             max_batch_size=2048,
             batch_type="tokens",
-            max_decoding_length=longest,
+            max_decoding_length=min(longest, self.max_positions[1] - 1),
         )
         return [each.hypotheses for each in found]
 
     def generate(self, sources: Sequence[Sequence[str]], **search) -> list[list[dict]]:
         """The best hypotheses, as the hub interface gives them."""
-        return [[{"tokens": hyps[0]}] for hyps in self.search(sources, **search)]
+        return [[{"tokens": hyps[0]}] for hyps in self.search([source[:-1] for source in sources], **search)]
 
 
 def run(args: argparse.Namespace) -> None:

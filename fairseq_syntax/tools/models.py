@@ -124,6 +124,12 @@ class Loaded:
             task.attach_syntax(sources, ids, trees)
         return ids
 
+    @property
+    def max_positions(self) -> tuple[int, int]:
+        """The longest source and target that the model reads, in tokens, EOS included."""
+        most = utils.resolve_max_positions(self.task.max_positions(), self.model.max_positions())
+        return most if isinstance(most, tuple) else (most, most)
+
     def check_lengths(self, lengths: Sequence[tuple[int, int]], places: Sequence[str]) -> None:
         """Raise ValueError if a source or target is too long for the model.
 
@@ -131,10 +137,8 @@ class Loaded:
             lengths: tokens of source and target, EOS included; 0 for none.
             places: places of the sentences, for messages.
         """
-        most = utils.resolve_max_positions(self.task.max_positions(), self.model.max_positions())
-        most = most if isinstance(most, tuple) else (most, most)
         for pair, place in zip(lengths, places, strict=True):
-            for side, length, longest in zip(("source", "target"), pair, most, strict=True):
+            for side, length, longest in zip(("source", "target"), pair, self.max_positions, strict=True):
                 if length > longest:
                     raise ValueError(
                         f"{place}: the {side} has {length - 1} tokens plus the end of the sentence, but the model "

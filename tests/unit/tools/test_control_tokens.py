@@ -11,6 +11,7 @@ from fairseq_syntax.tools import export
 from fairseq_syntax.tools.latent_trees import Cutter
 from fairseq_syntax.tools.models import Loaded
 from fairseq_syntax.tools.preparation import Preparation
+from fairseq_syntax.tools.translate import translate
 
 RECIPE = Recipe(Side("en", "moses", True), Side("de", "moses", True))
 LINE, PIECES = "<BT> The dog <BT>", "<BT> the dog < bt >"
@@ -52,4 +53,15 @@ def served(loaded, tmp_path, monkeypatch):
 
 
 def test_of_an_exported_model(served):
-    assert " ".join(served.encode([LINE])[0]).startswith(PIECES)
+    assert served.encode([LINE]) == [[*PIECES.split(), "</s>"]]
+
+
+def test_too_long_for_an_exported_model(served):
+    search = {"beam": 1, "max_len_a": 1, "max_len_b": 9}
+    calls = []
+    found = [SimpleNamespace(hypotheses=[["ein", "Hund"]])]
+    served.translator = SimpleNamespace(translate_batch=lambda sources, **how: calls.append((sources, how)) or found)
+    assert list(translate(served, ["a b c d e", "", "\u200b\u00ad \ufeff"], **search)) == ["ein Hund", "", ""]
+    assert calls[0][0] == [list("abcde")] and calls[0][1]["max_decoding_length"] == 8
+    with pytest.raises(ValueError, match="the text:1: 6 tokens, but the model reads at most 5; split the line"):
+        list(translate(served, ["a b c d e f"], **search))
