@@ -1,10 +1,10 @@
 """fairseq-syntax translate: translate raw text, one sentence per line.
 
-It writes one translation per line, in the order of the input; an empty line stays empty. If the data were made from raw
-text (fairseq-syntax preprocess --raw), the input is raw text and the output detokenised; otherwise both are as the
-model reads and writes them, in words or pieces. Several checkpoints, joined with colons, translate together. For an
-experiment (fairseq-syntax experiment), the run that is best on the validation set translates. A folder from
-fairseq-syntax export --to ctranslate2 runs on that library, without torch.
+It writes one translation per line, in the order of the input; an empty line, or one of invisible characters, stays
+empty. If the data were made from raw text (fairseq-syntax preprocess --raw), the input is raw text and the output
+detokenised; otherwise both are as the model reads and writes them, in words or pieces. Several checkpoints, joined with
+colons, translate together. For an experiment (fairseq-syntax experiment), the run that is best on the validation set
+translates. A folder from fairseq-syntax export --to ctranslate2 runs on that library, without torch.
 
 examples:
   fairseq-syntax translate study < news.en > news.sw
@@ -20,6 +20,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from ..data.text.tokenizers import normalize
 from ..files import STDIO, written
 from ..progress import progress_bar
 from . import verb
@@ -63,9 +64,9 @@ def translate(hub, lines: Iterable[str], name: str = "the text", together: int =
     """
     before, lines = 0, iter(lines)
     while some := list(itertools.islice(lines, together)):
-        filled = [line for line in some if line.strip()]
+        filled = [line for line in some if normalize(line)]
         ids = iter(hub.encode(filled))
-        tokens = [next(ids) if line.strip() else None for line in some]
+        tokens = [next(ids) if normalize(line) else None for line in some]
         for number, each in enumerate(tokens, before + 1):
             if each is not None and len(each) > hub.max_positions[0]:
                 raise ValueError(
