@@ -11,7 +11,7 @@ NAMES = ("moses", "spacy", "stanza", "mecab", "none")
 
 # what is not seen and is in no word; Persian and Indic scripts have the joiners, U+200C and U+200D, in theirs
 _CONTROL = "\u0000-\u0008\u000e-\u001b\u007f-\u0084\u0086-\u009f"
-_UNSEEN = re.compile(f"[{_CONTROL}\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\ufeff]")
+_UNSEEN = re.compile(f"[{_CONTROL}\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 # between two of these a space was left out: such languages are written without
 _SPACE_BESIDE_WIDE = re.compile(r"(?<![!-~]) | (?![!-~])")
 _WITHOUT_SPACES = frozenset("ja zh yue th lo my km bo dz".split())
@@ -19,7 +19,7 @@ _WITHOUT_SPACES = frozenset("ja zh yue th lo my km bo dz".split())
 
 def normalize(line: str) -> str:
     """One spelling of each character (NFC), single spaces, nothing that cannot be seen."""
-    return " ".join(_UNSEEN.sub("", unicodedata.normalize("NFC", line)).split())
+    return " ".join(unicodedata.normalize("NFC", _UNSEEN.sub("", line)).split())
 
 
 def is_folder(pipeline: str) -> bool:

@@ -16,7 +16,11 @@ def test_normalize():
     assert normalize(line) == "a b c d e fgh caf\u00e9 \u0645\u06cc\u200c\u062e\u0648\u0627"
 
 
-@given(st.text())
+def test_what_is_not_seen_goes_from_between_a_letter_and_its_accent():
+    assert normalize("e\u00ad\u0301 \u2066a\u2069 b\u2063c\u2066") == "\u00e9 a bc"
+
+
+@given(st.text() | st.text(st.sampled_from("e\u00ad\u0301\u200b \u2066\u1100\u1161\u200d")))
 def test_normalized_text_stays(text):
     once = normalize(text)
     assert normalize(once) == once and once.split() == [word for word in once.split(" ") if word]
