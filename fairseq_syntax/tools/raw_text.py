@@ -177,10 +177,22 @@ class RawText:
         name = ".".join(["codes", *([] if self.joined else languages)])
         path = folder / name
         if not path.exists():
-            lines = chain.from_iterable(read_lines(folder / "words" / f"train.{language}") for language in languages)
-            learn = _learn_merges if side.subwords == SubwordType.subword_nmt else _learn_pieces
-            with staged(path) as partial:
-                learn(lines, partial, self.size)
+            files = [folder / "words" / f"train.{language}" for language in languages]
+            learn, shortest = (_learn_merges, 2) if side.subwords == SubwordType.subword_nmt else (_learn_pieces, 1)
+            texts = " and ".join(f"{self.splits['train']}.{language}" for language in languages)
+            if not any(len(word) >= shortest for file in files for line in read_lines(file) for word in line.split()):
+                raise ValueError(
+                    f"{texts}: no words of {shortest} or more characters, of which subwords could be learned; give "
+                    f"training text, or --subword-type {SubwordType.none}"
+                )
+            try:
+                with staged(path) as partial:
+                    learn(chain.from_iterable(map(read_lines, files)), partial, self.size)
+            except RuntimeError as error:  # sentencepiece's: the code that found it, and what it is
+                why = str(error).rpartition("] ")[2].strip()
+                raise ValueError(
+                    f"{texts}: --subword-size {self.size} does not suit this text ({why}); give another size"
+                ) from None
         return replace(side, codes=name, sha256=checksum(path), folder=folder)
 
     def _cut(self, folder: Path, split: str, side: Side, control: Collection[str] = ()) -> None:

@@ -14,8 +14,8 @@ def prepare(folder, source, target, **settings):
     for language, lines in (("en", source), ("de", target)):
         (folder / f"train.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     sides = (
-        Side("en", settings.pop("tokenizer", "moses"), False, "subword_nmt"),
-        Side("de", "moses", False, "subword_nmt"),
+        Side("en", settings.pop("tokenizer", "moses"), False, subwords := settings.pop("subwords", "subword_nmt")),
+        Side("de", "moses", False, subwords),
     )
     raw = RawText({"train": str(folder / "train")}, *sides, size=20, parser="none", **settings)
     return raw.prepare(folder / "text")
@@ -88,3 +88,15 @@ def test_the_folder_of_the_text_itself_is_refused(tmp_path):
 
 def test_a_repeated_call_takes_what_the_first_has_written(tmp_path):
     assert prepare(tmp_path, PLAIN, OTHER) == prepare(tmp_path, PLAIN, OTHER)
+
+
+@pytest.mark.parametrize("joined", [False, True])
+@pytest.mark.parametrize("subwords", ["subword_nmt", "sentencepiece"])
+def test_subwords_that_cannot_be_learned(tmp_path, subwords, joined):
+    with pytest.raises(ValueError, match=r"train\.en.*: no words of . or more characters.* give training text, or "):
+        prepare(tmp_path, ["", " "], ["", ""], subwords=subwords, joined=joined)
+
+
+def test_fewer_pieces_than_characters(tmp_path):
+    with pytest.raises(ValueError, match=r"train\.en: --subword-size 20 does not suit .*required_chars.*give another"):
+        prepare(tmp_path, PLAIN, OTHER, subwords="sentencepiece")
