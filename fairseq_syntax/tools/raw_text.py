@@ -22,7 +22,6 @@ from ..trees.text import read_lines
 from .parse import parse, parser_settings
 
 _LINES = 1000  # at once
-_SETTINGS, _TREES = "settings.json", ".conllu.gz"
 # kind -> pattern, the share of lines above which it is told of, and what is said
 _NOT_RAW = {
     "escapes": (re.compile("&(apos|quot|amp|lt|gt|#[0-9]+);"), 0.01, "have {}; write them as the character"),
@@ -94,10 +93,9 @@ class RawText:
 
     def _check_folder(self, folder: Path) -> None:
         """Raise FileExistsError if files of others would be taken for those of a former call."""
-        sides = self.source.language, self.target.language
-        names = ["words", "codes", *(f"codes.{language}" for language in sides)]
-        names += [f"{split}.{language}{end}" for split in self.splits for language in sides for end in ("", _TREES)]
-        found = [] if (folder / _SETTINGS).exists() else [path for name in names if (path := folder / name).exists()]
+        names = [f"{split}.{side.language}*" for split in self.splits for side in (self.source, self.target)]
+        done = (folder / "settings.json").exists()
+        found = [] if done else [path for name in ("words", "codes*", *names) for path in folder.glob(name)]
         found += [Path(path) for path in self.splits.values() if Path(path).resolve().parent == folder.resolve()]
         if found:
             raise FileExistsError(
@@ -144,7 +142,7 @@ class RawText:
             "parser": parser_settings(self.parser, self.options),
             "text": {f"{split}.{s.language}": checksum(self._raw(split, s)) for split in self.splits for s in sides},
         }
-        path = folder / _SETTINGS
+        path = folder / "settings.json"
         if path.exists():
             then = json.loads(path.read_text(encoding="utf-8"))
             differ = [key for key in settings if then.get(key) != settings[key]]
@@ -177,22 +175,17 @@ class RawText:
         name = ".".join(["codes", *([] if self.joined else languages)])
         path = folder / name
         if not path.exists():
-            files = [folder / "words" / f"train.{language}" for language in languages]
             learn, shortest = (_learn_merges, 2) if side.subwords == SubwordType.subword_nmt else (_learn_pieces, 1)
+            files = [folder / "words" / f"train.{language}" for language in languages]
             texts = " and ".join(f"{self.splits['train']}.{language}" for language in languages)
             if not any(len(word) >= shortest for file in files for line in read_lines(file) for word in line.split()):
-                raise ValueError(
-                    f"{texts}: no words of {shortest} or more characters, of which subwords could be learned; give "
-                    f"training text, or --subword-type {SubwordType.none}"
-                )
+                raise ValueError(f"{texts}: has no words to learn subwords of; give text, or --subword-type none")
             try:
                 with staged(path) as partial:
                     learn(chain.from_iterable(map(read_lines, files)), partial, self.size)
-            except RuntimeError as error:  # sentencepiece's: the code that found it, and what it is
+            except RuntimeError as error:  # sentencepiece's: where it was found, and what it is
                 why = str(error).rpartition("] ")[2].strip()
-                raise ValueError(
-                    f"{texts}: --subword-size {self.size} does not suit this text ({why}); give another size"
-                ) from None
+                raise ValueError(f"{texts}: give another --subword-size than {self.size} ({why})") from None
         return replace(side, codes=name, sha256=checksum(path), folder=folder)
 
     def _cut(self, folder: Path, split: str, side: Side, control: Collection[str] = ()) -> None:
@@ -209,7 +202,7 @@ class RawText:
         parser = None
         for split in self.splits:
             name = f"{split}.{self.source.language}"
-            path = folder / f"{name}{_TREES}"
+            path = folder / f"{name}.conllu.gz"
             if path.exists():
                 continue
             parser = parser or load_parser(self.parser, self.options, self.source.language)
