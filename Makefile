@@ -28,13 +28,12 @@ install: $(STAMP)
 $(STAMP): setup.py pyproject.toml Makefile fairseq_syntax/version.py
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if v >= (3, 11) else f"make install: Python 3.11 or newer is needed, found {v[0]}.{v[1]}; set PYTHON=/path/to/python3.11")'
 	test -x $(BIN)/python || { echo "== creating $(VENV)"; $(PYTHON) -m venv $(VENV); }
-	# Python compiles a module where it is first imported; all of them would take a third of the time
-	install() { $(BIN)/python -m pip --disable-pip-version-check --quiet install --no-compile "$$@"; }
-	echo "== build tools"; install 'setuptools>=77' wheel cython 'numpy>=2,<3'
-	echo "== $(TORCH)"; $(BIN)/python -c 'import torch' 2>/dev/null || install $(TORCH)
+	pip() { $(BIN)/python -m pip --disable-pip-version-check --quiet "$$@"; }
+	echo "== build tools"; pip install 'setuptools>=77' wheel cython 'numpy>=2,<3'
+	echo "== $(TORCH)"; $(BIN)/python -c 'import torch' 2>/dev/null || pip install $(TORCH)
 	if $(BIN)/python -c 'import fairseq' 2>/dev/null; then echo "== fairseq: found, kept"
-	else echo "== $(FAIRSEQ) (compiles for a minute or two)"; install --no-build-isolation $(FAIRSEQ); fi
-	echo "== fairseq-syntax and its tools"; install --no-build-isolation -e '.[dev]'
+	else echo "== $(FAIRSEQ) (compiles for a minute or two)"; pip install --no-build-isolation $(FAIRSEQ); fi
+	echo "== fairseq-syntax and its tools"; pip install --no-build-isolation -e '.[dev]'
 	touch $(STAMP)
 	echo "== ready: . $(VENV)/bin/activate"
 
