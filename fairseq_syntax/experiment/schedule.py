@@ -167,10 +167,11 @@ def minutes_left(runs: list[Run], jobs: int = 1, share: float = 1) -> float | No
     left = []
     for run in runs:
         if not run.record.exists():
-            needed = _needed(run, records, share)
+            needed = _needed(run, records)
             if needed is None:
                 return None
-            left.append(needed)
+            training, translating = needed
+            left.append(share * training + translating)
     return together(left, jobs)
 
 
@@ -186,8 +187,8 @@ def _records(runs: list[Run]) -> dict[str, list[dict]]:
     return found
 
 
-def _needed(run: Run, records: dict[str, list[dict]], share: float) -> float | None:
-    """Minutes of training, with this share of the updates, and of translating that are left of a run, or None."""
+def _needed(run: Run, records: dict[str, list[dict]]) -> tuple[float, float] | None:
+    """Minutes of training and of translating that are left of a run, or None."""
     timed = _read(run.out).get(run.system.name)
     known = records.get(run.system.name) or (None if timed else records.get(run.system.family))
     if known:
@@ -195,7 +196,7 @@ def _needed(run: Run, records: dict[str, list[dict]], share: float) -> float | N
             mean(record["minutes"].get(key, 0) for record in known) for key in ("train", "translate")
         )
         updates = max(mean(record["updates"] for record in known), 1)  # 0: without validation
-        return training * (0 if run.trained else share * max(1 - updates_made(run) / updates, 0)) + translating
+        return training * (0 if run.trained else max(1 - updates_made(run) / updates, 0)), translating
     if timed is None:
         return None
     update, start = timed
@@ -203,10 +204,10 @@ def _needed(run: Run, records: dict[str, list[dict]], share: float) -> float | N
     translating = update * _TRANSLATION * sum(sentences.values()) + start * len(sentences)
     log = run.folder / "train.log"
     update = (_update_seconds(log) if log.exists() else None) or update
-    most = share * run.family.max_updates
+    most = run.family.max_updates
     left = 0 if run.trained else max(1 - updates_made(run) / most, 0)
     training = left * update * (most * _OVERHEAD + sentences["valid"] * _VALIDATION)
-    return (training + start * (left > 0) + translating) / 60
+    return (training + start * (left > 0)) / 60, translating / 60
 
 
 def _lines(path: Path) -> int:
