@@ -292,7 +292,7 @@ def warnings(comparison: dict) -> list[str]:
     """What makes a comparison worthless: too few sentences, or systems that do not translate."""
     lines = []
     if comparison["sentences"] < FEW:
-        lines.append(f"{comparison['sentences']} sentences are too few to conclude much; intervals are too narrow")
+        lines.append(f"Fewer than {FEW} sentences are too few to conclude much; intervals are too narrow")
     bleu = [system["scores"]["BLEU"]["mean"] for system in comparison["systems"] if "BLEU" in system["scores"]]
     if bleu and max(bleu) < LEAST:
         lines.append(

@@ -17,7 +17,7 @@ from .plan import PERTURBED, Cleaning, Corpus, Plan, PlanError, Text
 from .run import RunError, call
 
 LONGEST = 1023
-"""Pieces that fairseq's models read by default, besides the end of the sentence."""
+"""Pieces that fairseq's Transformers read by default, besides the end of the sentence."""
 _UNPARSED = "to do without a parser, start again with --parser none --systems sa_nmt_shared fa_nmt_shared"
 SCRIPTS = {
     **dict.fromkeys(("ja", "zh"), ("CJK", "HIRAGANA", "KATAKANA")),
@@ -202,13 +202,18 @@ def _make(plan: Plan, out: Path, held: int, made: list[str] | None) -> None:
 
 def check_lengths(plan: Plan, out: Path) -> None:
     """Raise PlanError if a model could not translate a sentence, which would else be found out after its training."""
+    options = [f"{system.options} {plan.families[system.family].train}" for system in plan.systems.values()]
+    if not any("transformer" in each and "-positions" not in each for each in options):
+        return
     prefixes = [plan.corpus.valid, *plan.corpus.tests.values()]
     for name, prefix in zip(subsets(plan)[1:], prefixes, strict=True):
         for language in (plan.corpus.source, plan.corpus.target):
             for number, line in enumerate(read_lines(out / "text" / f"{name}.{language}"), 1):
                 if (pieces := len(line.split())) > LONGEST:
                     where = f"{text_of(prefix, language)}:{number}: {pieces} pieces"
-                    raise PlanError(f"{where}, but a model reads at most {LONGEST}; shorten it, or remove the pair")
+                    raise PlanError(
+                        f"{where}, but a Transformer reads at most {LONGEST}; shorten it, or remove the pair"
+                    )
 
 
 def subsets(plan: Plan) -> list[str]:

@@ -486,3 +486,31 @@ def test_what_is_said_of_planted_heads_and_of_serving_is_in_the_records():
         f"after {seconds[1] / parsed['ratios']['parsing, spacy (en_core_web_sm)']:.1f} seconds for its parser",
     ):
         assert said in page
+
+
+def test_what_is_said_of_settings_is_in_the_records():
+    """In prose, which no marker writes."""
+
+    def of(corpus: str, run: str, split: str = "valid", metric: str = "BLEU") -> float:
+        record = json.loads((RESULTS / corpus / f"{run}.json").read_text(encoding="utf8"))
+        return record["scores"][split][metric]["score"]
+
+    low, high, less = (of("sizes", f"transformer-{name}-1") for name in ("3000", "3000-merges-4000", "3000-dropout-4"))
+    low_10, high_10 = (of("sizes", f"transformer-{name}-1") for name in ("10000", "10000-merges-4000"))
+    chrf = [
+        of("sizes", f"transformer-{name}-1", metric="chrF")
+        for name in ("3000", "3000-merges-4000", "10000", "10000-merges-4000")
+    ]
+    page = " ".join((REPOSITORY / "docs" / "records" / "sizes.md").read_text(encoding="utf8").split())
+    assert f"by {high - low:.1f} and {high_10 - low_10:.1f} BLEU on the validation set" in page
+    assert "from {:.0f} to {:.0f} and from {:.0f} to {:.0f}".format(*chrf) in page
+    assert f"loses {high - less:.1f} BLEU" in page
+    page = (REPOSITORY / "docs" / "corpus.md").read_text(encoding="utf8")
+    short = [of("multi30k-low-resource", f"transformer-{pairs}-1", "test_2016_flickr") for pairs in (1000, 10000)]
+    for said in (
+        f"reach only {high:.1f} BLEU",
+        f"{high_10:.1f} BLEU, and {low_10:.1f} with 2,000 merges",
+        f"short sentences: {short[0]:.0f} BLEU",
+        f"short sentences, {short[1]:.0f} |",
+    ):
+        assert said in page

@@ -1,11 +1,12 @@
 """Raw text of an experiment: what is left out of training, and which text is refused."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fairseq_syntax.experiment.corpus import check, check_lengths, clean
-from fairseq_syntax.experiment.plan import Cleaning, Corpus, Plan
+from fairseq_syntax.experiment.plan import Cleaning, Corpus, Family, Plan, System
 
 PAIRS = [
     ("one two three", "eins zwei drei"),
@@ -94,11 +95,15 @@ def test_latin_1_is_named_with_its_line(tmp_path):
 
 def test_a_sentence_that_no_model_reads_is_found_before_the_training(tmp_path):
     corpus = corpus_of(tmp_path, test=("a\nb\n", "ab\nabc\n"))
-    plan = Plan("n", tmp_path / "experiment.toml", (1,), {}, {}, corpus=corpus)
+    system = System("a", "f", "--arch transformer_tiny")
+    plan = Plan("n", tmp_path, (1,), {"f": Family("--lr 1", "", 9)}, {"a": system}, corpus=corpus)
     (tmp_path / "text").mkdir()
     for name, pieces in (("valid.en", 1), ("valid.de", 1), ("test.en", 1023), ("test.de", 1023)):
         (tmp_path / "text" / name).write_text("a\n" + "a " * pieces + "\n")
     check_lengths(plan, tmp_path)
     (tmp_path / "text" / "test.de").write_text("a\n" + "a " * 1024)
-    with pytest.raises(ValueError, match=r"test\.de:2: 1024 pieces, but a model reads at most 1023; shorten it"):
+    with pytest.raises(ValueError, match=r"test\.de:2: 1024 pieces, but a Transformer reads at most 1023; shorten it"):
         check_lengths(plan, tmp_path)
+    # of other systems, and of a Transformer with a limit of its own, nothing is known
+    for options in ("--arch nmt_lstm", "--arch transformer_tiny --max-target-positions 2048"):
+        check_lengths(replace(plan, systems={"a": replace(system, options=options)}), tmp_path)

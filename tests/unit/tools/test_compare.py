@@ -524,7 +524,7 @@ def test_few_sentences_and_systems_that_do_not_translate(world, run):
     ]
     found = run("--system", "a", files[1], "--system", "b", files[2], "--reference", files[0], "--metrics", "BLEU")
     assert in_words(found) == ["b and a cannot be told apart (+24.02 BLEU, +24.02 to +24.02), with one seed each"]
-    assert warnings(found) == ["1 sentences are too few to conclude much; intervals are too narrow"]
+    assert warnings(found) == ["Fewer than 50 sentences are too few to conclude much; intervals are too narrow"]
     bad, right = world.text("bad", ["x y z"] * 120), world.text("right", world.references)
     [said] = warnings(run("--system", "a", bad, "--reference", right, "--metrics", "BLEU"))
     assert said.startswith("No system reaches 2 BLEU: they do not translate yet")
