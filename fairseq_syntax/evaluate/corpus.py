@@ -16,7 +16,7 @@ from ..trees.subwords import SubwordType, decode_bytes
 from ..trees.text import quoted, read_lines
 
 logger = logging.getLogger(__name__)
-_FEW, _BLOCK = 20, 100  # different references that tell enough; sentences that do so together
+_FEW, _BLOCK = 20, 100  # different sentences that tell enough; sentences that do so together
 
 _RECORD = re.compile(r"([STHD])-(\d+)\t(.*)", re.DOTALL)
 _NAMED = 3  # most sentences that a message names
@@ -262,31 +262,28 @@ def read_corpus(
         logger.warning(
             f"{first.path}: no translation of {missing} of the sentences 0 to {numbers[-1]}; scores are of the others"
         )
-    for output in outputs:
-        empty = sum(not entry.text for entry in output.hypotheses.values())
-        if empty:
-            logger.warning(f"{output.path}: {empty} of {len(numbers)} translations are empty")
-        _warn_of_pieces(output.path, [entry.text for entry in output.hypotheses.values()])
     if references:
         columns = [texts(_plain(path, remove_bpe), numbers, path, "reference") for path in references]
     else:
         columns = [_references(outputs, numbers)]
-    for output in outputs:
-        _warn_of_other_references(output.path, [output.hypotheses[i].text for i in numbers], columns[0])
     sources = _sources(outputs, numbers, source, remove_bpe)
-    for what, column in [("reference", column) for column in columns] + [("source", sources or [])]:
-        _warn_of_pieces(what, column)
+    for what, column in zip([*(references or ["reference"]), "source"], [*columns, sources or []], strict=True):
+        _warn_of_text(what, column)
     remaining = iter(outputs)
-    return Corpus(
-        [_system(name, list(runs), [next(remaining) for _ in runs], numbers) for name, runs in systems.items()],
-        [list(row) for row in zip(*columns, strict=True)],
-        numbers,
-        sources,
-    )
+    read = [_system(name, list(runs), [next(remaining) for _ in runs], numbers) for name, runs in systems.items()]
+    for system in read:
+        for path, hypotheses in zip(system.files, system.hypotheses, strict=True):
+            _warn_of_text(path, hypotheses)
+            _warn_of_other_references(path, hypotheses, columns[0])
+    return Corpus(read, [list(row) for row in zip(*columns, strict=True)], numbers, sources)
 
 
 def _system(name: str, runs: list[str], outputs: list[Output], numbers: list[int]) -> System:
     hypotheses = [[output.hypotheses[number].text for number in numbers] for output in outputs]
+    for i, output in enumerate(outputs):
+        first = outputs[hypotheses.index(hypotheses[i])]
+        if first is not output and len(set(hypotheses[i])) >= _FEW:
+            logger.warning(f"--system {name}: {output.path} has the translations of {first.path}; is it another seed?")
     return System(name, runs, [output.path for output in outputs], hypotheses)
 
 
@@ -397,7 +394,11 @@ def _deviations(signs: np.ndarray) -> float:
     return float(signs.sum()) / max(float(np.abs(signs).sum()), 1) ** 0.5
 
 
-def _warn_of_pieces(what: str, column: list[str]) -> None:
+def _warn_of_text(what: str, column: Sequence[str]) -> None:
+    """Warn of empty lines, and of pieces of words."""
+    empty = sum(not text for text in column)
+    if empty:
+        logger.warning(f"{what}: {empty} of {len(column)} lines are empty")
     tokens = (token for text in column if "@@" in text or "▁" in text for token in text.split(" "))
     piece = next((token for token in tokens if token.endswith("@@") or "▁" in token), None)
     if piece:

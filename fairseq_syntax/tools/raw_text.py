@@ -145,15 +145,16 @@ class RawText:
         path = folder / "settings.json"
         if path.exists():
             then = json.loads(path.read_text(encoding="utf-8"))
-            differ = [key for key in settings if then.get(key) != settings[key]]
+            differ = [key for key in settings if key != "text" and then.get(key) != settings[key]]
+            differ += [name for name, hashed in settings["text"].items() if then["text"].get(name, hashed) != hashed]
             if differ:
                 raise ValueError(
                     f"{folder}: holds text that was made with other settings ({', '.join(differ)}); delete it, or name "
                     "another folder"
                 )
-        else:
-            with written(str(path)) as file:
-                json.dump(settings, file, indent=1, ensure_ascii=False)
+            settings["text"] = then["text"] | settings["text"]  # a split may join the others
+        with written(str(path)) as file:
+            json.dump(settings, file, indent=1, ensure_ascii=False)
 
     def _tokenize(self, folder: Path, split: str, side: Side, control: Collection[str] = ()) -> None:
         path = folder / "words" / f"{split}.{side.language}"

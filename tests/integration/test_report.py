@@ -190,7 +190,7 @@ def test_own_translations_have_no_record_of_the_same_name(small, tmp_path):
     assert all(words in recorded for words in ("4321", "77.7")), said
     status, said, own = small("--system", "pascal", tmp_path / "mine")
     assert status == 0 and not any(words in own for words in ("4321", "77.7"))
-    assert said == f"fairseq-syntax report: {tmp_path / 'mine'}: 1 of 3 translations are empty\n"
+    assert said == f"fairseq-syntax report: {tmp_path / 'mine'}: 1 of 3 lines are empty\n"
 
 
 def test_bad_files_are_said_before_anything_is_scored(small, tmp_path, monkeypatch):

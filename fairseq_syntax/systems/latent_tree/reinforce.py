@@ -107,7 +107,6 @@ class ReinforceTreeConfig(FairseqDataclass):
     )
     rnng_valid_trees: ValidTrees = option(
         ValidTrees.sample,
-        "trees of validation: drawn, the same each time; or the most probable ones, flat at first"
         "trees of validation: drawn, the same each time; or the most probable ones, which are flat at first",
     )
     seed: int = II("common.seed")
