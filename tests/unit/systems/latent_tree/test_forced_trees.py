@@ -7,7 +7,7 @@ from oracles.characters import actions_of_words
 from oracles.transitions import legal_actions
 from small_models import dictionary
 
-from fairseq_syntax.systems.latent_tree.growing import ForcedTreeDataset, ForcedTrees, forced_actions
+from fairseq_syntax.systems.latent_tree.growing import forced_actions
 from fairseq_syntax.systems.latent_tree.transitions import Action, Limits
 from fairseq_syntax.trees.characters import SPACE
 
@@ -44,26 +44,3 @@ def test_equals_the_slow_twin(sentences, left, extra):
         assert names(actions) == [actions_of_words(sentence, separator) for sentence in sentences]
         # as tight as it goes: two open constituents, no NT behind another, two actions a symbol
         legal_actions(actions, lengths, Limits(max_open=2, max_consecutive=1, actions_per_symbol=2))
-
-
-def dataset(trees, left_pad_source=False, target=True):
-    def side(texts):
-        return [torch.tensor([*map(DICTIONARY.index, text), EOS]) for text in texts]
-
-    source, goal = side(["ab", "a▁b", "", "▁b"]), side(["b", "aab▁", "▁", "a?b"])
-    sizes = [[len(row) for row in rows] for rows in (source, goal)]
-    more = {"tgt": goal, "tgt_sizes": sizes[1]} if target else {}
-    data = ForcedTreeDataset(
-        source, sizes[0], DICTIONARY, tgt_dict=DICTIONARY, left_pad_source=left_pad_source, shuffle=False, **more
-    )
-    data.force(trees)
-    return data
-
-
-def test_no_trees_no_targets_no_samples():
-    plain = dataset(ForcedTrees.none)
-    assert set(plain.collater([plain[0]])["net_input"]) == {"src_tokens", "src_lengths", "prev_output_tokens"}
-    flat = dataset(ForcedTrees.flat, target=False)
-    net_input = flat.collater([flat[1]])["net_input"]
-    assert names(net_input["src_actions"]) == [["GEN"] * 4] and "tgt_actions" not in net_input
-    assert flat.collater([]) == {}

@@ -29,9 +29,8 @@ def plain(hypothesis):
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_sentences_are_translated_the_same_alone_and_with_either_padding(beam, seed):
-    task, model = build(seed=seed)
+def test_sentences_are_translated_the_same_alone_and_with_either_padding(beam):
+    task, model = build()
     found = generator(task, beam=beam).generate([model], sample(task, *TEXTS))
     padded_left = generator(task, beam=beam).generate([model], sample(task, *TEXTS, left=True))
     for row, text in enumerate(TEXTS):
@@ -40,28 +39,6 @@ def test_sentences_are_translated_the_same_alone_and_with_either_padding(beam, s
         for one, two, three in zip(alone, found[row], padded_left[row], strict=True):
             assert plain(one) == plain(two) == plain(three)
             assert float(one["score"]) == pytest.approx(float(two["score"]), abs=1e-5)
-
-
-@pytest.mark.parametrize("beam", [1, 4])
-def test_hypotheses(beam):
-    task, model = build()
-    found = generator(task, beam=beam).generate([model], sample(task, *TEXTS))
-    dictionary = task.target_dictionary
-    for text, hypotheses in zip(TEXTS, found, strict=True):
-        assert [float(one["score"]) for one in hypotheses] == sorted(
-            (float(one["score"]) for one in hypotheses), reverse=True
-        )
-        for hypothesis in hypotheses:
-            tokens = hypothesis["tokens"]
-            assert tokens[-1] == dictionary.eos() and (tokens[:-1] != dictionary.eos()).all()
-            assert 2 <= len(tokens) <= 13
-            assert from_brackets(hypothesis["src_tree"])[1] == list(text)
-            assert from_brackets(hypothesis["tgt_tree"])[1] == [dictionary[i] for i in tokens[:-1]]
-            assert hypothesis["positional_scores"].shape == tokens.shape
-            assert float(hypothesis["positional_scores"].mean()) == pytest.approx(float(hypothesis["score"]), abs=1e-5)
-            assert hypothesis["node_attention"].shape == (len(hypothesis["tgt_spans"]), len(hypothesis["src_spans"]))
-            assert hypothesis["src_spans"][0] == (0, len(text))
-            assert hypothesis["tgt_tree"].count("(X") == len(hypothesis["tgt_spans"]) + 1
 
 
 def test_greedy_translations_are_the_most_probable_symbols():
@@ -114,25 +91,11 @@ def all_translations(task, model, source, longest, power, unkpen=0.0, temperatur
     return scored
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("power", [0.0, 1.0])
-def test_a_beam_that_nothing_falls_out_of_finds_the_best_of_all(seed, power):
-    task, model = build(seed=seed, sharpness=2.0, **OPTIONS)
-    _, _, memory = model.encode(sample(task, "ab")["net_input"]["src_tokens"])
-    choice = generator(task, min_len=0).choice
-    given = choice, memory, 400, power
-    rows, actions, text = beam_search(model.decoder, torch.tensor([2]), SMALL, *given)
-    assert (rows == 0).all()
-    _, *best = max(all_translations(task, model, "ab", 2, power))
-    tree = [action for action in actions[0].tolist() if action != Action.NOP]
-    assert [tree, text[0, : len(best[1])].tolist()] == best
-
-
 @pytest.mark.parametrize(
-    "options", [{}, {"unkpen": 1.5}, {"temperature": 3.0}, {"unkpen": -1.0, "temperature": 0.5, "lenpen": 0.0}]
+    "options", [{}, {"unkpen": 1.5, "temperature": 3.0}, {"unkpen": -1.0, "temperature": 0.5, "lenpen": 0.0}]
 )
-def test_scores_and_their_order_are_those_of_the_search(options):
-    """Nothing falls out of the beam. As in fairseq, the penalty and the temperature are in the scores."""
+def test_a_beam_that_nothing_falls_out_of_finds_and_orders_all_there_is(options):
+    """As in fairseq, the penalty and the temperature are in the scores."""
     task, model = build(seed=1, sharpness=2.0, **OPTIONS)
     power = options.get("lenpen", 1.0)
     counted = {name: value for name, value in options.items() if name != "lenpen"}
@@ -154,13 +117,14 @@ def test_scores_and_their_order_are_those_of_the_search(options):
         assert one == (*other[:2], pytest.approx(other[2], abs=1e-5))
 
 
-@pytest.mark.parametrize("beam", [1, 3])
-@pytest.mark.parametrize("value", ["nan", "inf"])
-@pytest.mark.parametrize(("side", "head"), [("source", "policy"), ("target", "policy"), ("target", "output")])
-def test_probabilities_that_are_not_numbers_are_refused(beam, side, head, value):
+@pytest.mark.parametrize(
+    ("side", "head", "beam"),
+    [("source", "policy", 1), ("target", "policy", 1), ("target", "output", 1), ("target", "output", 3)],
+)
+def test_probabilities_that_are_not_numbers_are_refused(side, head, beam):
     task, model = build()
     grammar = model.encoder if side == "source" else model.decoder
-    getattr(grammar, head).bias.data[0] = float(value)
+    getattr(grammar, head).bias.data[0] = float("inf")
     with pytest.raises(FloatingPointError, match=f"{side} side: a probability is not a number"):
         generator(task, beam=beam).generate([model], sample(task, "ab", "c"))
 

@@ -3,11 +3,10 @@
 Nothing is sampled: the criterion's loss is averaged over all pairs of trees of two sentences, with their probabilities.
 """
 
-import latent_trees
 import pytest
 import torch
 from oracles.rnng_trees import rewards as tree_rewards
-from oracles.toy_grammar import END, LIMITS, PADDING, SYMBOLS, ToyTranslator, all_actions
+from oracles.toy_grammar import END, SYMBOLS, all_actions, translator
 
 from fairseq_syntax.systems.latent_tree.reinforce import (
     MovingBaselines,
@@ -41,34 +40,13 @@ def seen_baselines(seed=3, largest=4):
 TEXTS = ((4, 5), (6, 4))
 
 
-def real_model():
-    """The latent-tree translator, in double precision."""
-    limits = {"rnng_max_open": LIMITS.max_open, "rnng_max_consecutive": LIMITS.max_consecutive}
-    task, model = latent_trees.build(sharpness=1.0, symbols="abcd", **limits)
-    words = task.source_dictionary
-    assert (words.pad(), words.eos(), len(words)) == (PADDING, END, SYMBOLS)
-    return model.double().train()
-
-
-def pair_of(model, texts, source_actions, target_actions):
-    """TreePair of given trees."""
-    if isinstance(model, ToyTranslator):
-        return model.pair(*texts, source_actions, target_actions)
-    lengths = texts[0].ne(PADDING).sum(1)
-    return model(texts[0], lengths, texts[1], src_actions=source_actions, tgt_actions=target_actions)
-
-
-def everything(model, source_symbols=TEXTS[0], target_symbols=TEXTS[1]):
+def everything(model):
     """TreePair of all pairs of trees of a sentence pair, one in a row."""
-    sides = [all_actions(len(source_symbols)), all_actions(len(target_symbols))]
+    sides = [all_actions(len(symbols)) for symbols in TEXTS]
     source = sides[0].repeat_interleave(len(sides[1]), 0)
     target = sides[1].repeat(len(sides[0]), 1)
-    texts = [torch.tensor([[*text, END]]).expand(len(source), -1) for text in (source_symbols, target_symbols)]
-    return pair_of(model, texts, source, target)
-
-
-def probabilities(pair):
-    return (pair.source.log_policy.sum(1) + pair.target.log_policy.sum(1)).exp()
+    texts = [torch.tensor([[*text, END]]).expand(len(source), -1) for text in TEXTS]
+    return model(texts[0], None, texts[1], src_actions=source, tgt_actions=target)
 
 
 def costs(pair):
@@ -96,12 +74,12 @@ def difference(found, expected):
     return float((found - expected).norm() / expected.norm())
 
 
-@pytest.fixture(scope="module", params=[ToyTranslator, real_model], ids=["toy", "latent_tree_rnng"])
-def world(request):
+@pytest.fixture(scope="module")
+def world():
     """(model, all pairs of trees, their probabilities, the gradient of what is to be expected)."""
-    model = request.param()
+    model = translator()
     pair = everything(model)
-    probability = probabilities(pair)
+    probability = (pair.source.log_policy.sum(1) + pair.target.log_policy.sum(1)).exp()
     return model, pair, probability, gradient((probability * costs(pair)).sum(), model)
 
 

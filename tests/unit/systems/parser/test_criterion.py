@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 import treebanks
-from fairseq.distributed import LegacyDistributedDataParallel
 from fairseq.logging import metrics
 from oracles.joint_parsing import losses, scores
 
@@ -135,31 +134,6 @@ def test_all_logs_are_alike(folder):
     for log in logs:
         assert all(value.dtype == torch.float64 and not value.requires_grad for value in log.values())
         assert all(value.dim() == 0 for value in log.values())
-
-
-@pytest.fixture
-def group(tmp_path):
-    """A group of one process."""
-    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/group", rank=0, world_size=1)
-    yield
-    torch.distributed.destroy_process_group()
-
-
-def test_what_a_pass_does_not_use_is_left_alone_in_several_processes(folder, group):
-    """Where fairseq fills gradients with zeros, with which parameters would decay."""
-    task, model = build(folder)
-    wrapped = LegacyDistributedDataParallel(model.train(), torch.distributed.group.WORLD)
-    criterion = JointParsingCriterion(task, True)
-    optimizer = torch.optim.SGD(model.parameters(), 0.1, weight_decay=0.5)
-    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
-    task.begin_epoch(1, model)
-    criterion(wrapped, batch_of(task, "train", 1))[0].backward()
-    wrapped.all_reduce_grads()
-    assert all(parameter.grad is not None for parameter in model.parameters())
-    task.optimizer_step(optimizer, wrapped, 0)
-    same = {name for name, parameter in model.named_parameters() if torch.equal(parameter, before[name])}
-    of_tags = ("words", "parser.layer1", "parser.pos_classifier")
-    assert same == {name for name in before if not name.startswith(of_tags)}
 
 
 @pytest.mark.parametrize("sentence_avg", [True, False])

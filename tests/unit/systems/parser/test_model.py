@@ -121,26 +121,3 @@ def test_embeddings_are_frozen_if_given(build, tmp_path):
     trained = build(lgp_word_vectors=str(vectors), lgp_train_vectors=True, lgp_word_case="written")
     assert trained.words.words.weight.requires_grad and not trained.words.lowercase
     assert build().words.words.weight.requires_grad
-
-
-@pytest.fixture(scope="module")
-def checkpoint(folder, tmp_path_factory):
-    from integration import commands
-
-    directory = tmp_path_factory.mktemp("run")
-    options = ["--cpu", "--num-workers", "0", "--max-epoch", "2", "--no-epoch-checkpoints"]
-    commands.run("fairseq-train", folder, *treebanks.TRAINING, *options, "--save-dir", directory)
-    return directory / "checkpoint_last.pt"
-
-
-def test_other_tasks_and_checkpoints_are_refused(checkpoint, tmp_path):
-    with pytest.raises(ValueError, match="--task dependency_parsing"):
-        LatentGraphParserModel.build_model(argparse.Namespace(), argparse.Namespace())
-    (tmp_path / "text.pt").write_text("no checkpoint")
-    with pytest.raises(ValueError, match=r"not a checkpoint of fairseq \(it cannot be unpickled\); give one"):
-        LatentGraphParserModel.load(tmp_path / "text.pt")
-    state = torch.load(checkpoint, weights_only=True)
-    state["task_state"] = {}
-    torch.save(state, tmp_path / "translator.pt")
-    with pytest.raises(ValueError, match="a checkpoint of lgp_parser_tiny, not of a parser"):
-        LatentGraphParserModel.load(tmp_path / "translator.pt")

@@ -158,29 +158,6 @@ def test_a_sentence_is_the_same_in_any_company(kind, lengths, extra, garbage):
             close(mine, theirs, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_gradients_are_finite_beside_a_sentence_of_eos_alone_and_garbage(kind):
-    """Sentences without words have no possible head; NaN in padding must not come back through a product with zero."""
-    parser = randomized(kind).float()
-    for lengths in ([4, 1, 2], [1, 1]):
-        x, sizes, heads, labels = batch_of(lengths, extra=1)
-        x = x.float().masked_fill(~valid_mask(sizes, x.shape[1]).unsqueeze(2), math.nan).requires_grad_()
-        parser.zero_grad()
-        graph = parser(x, sizes, heads, labels)
-        parts = [part for part in graph if part is not None]
-        assert all(torch.isfinite(part).all() for part in parts)
-        loss = sum(part.clamp(min=-50).sum() for part in parts)
-        if graph.heads is not None:
-            loss = loss + (word_states(graph.heads, graph.states) ** 2).sum()
-        loss.backward()
-        assert torch.isfinite(x.grad).all()
-        assert (x.grad[~valid_mask(sizes, x.shape[1])] == 0).all()
-        for name, parameter in parser.named_parameters():
-            assert parameter.grad is not None and torch.isfinite(parameter.grad).all(), name
-            if 4 in lengths:
-                assert parameter.grad.abs().sum() > 0, name
-
-
 @pytest.mark.parametrize("head", [-1, 1, 4, 99], ids=["no parse", "itself", "padding", "outside"])
 def test_what_cannot_be_a_head_makes_no_arc(head):
     x, sizes, heads, labels = batch_of([4, 5])
@@ -222,31 +199,16 @@ def test_clamped_heads_take_the_place_of_the_soft_ones_and_labels_follow():
     assert (clamped.labels[~word_mask(sizes, 5)] == 0).all()
 
 
-USED = {
-    "latent": {"pos_input", "head_scorer", "label_classifier"},
-    "uni": {"pos_input", "label_classifier"},
-    "dep": {"pos_input"},
-    "seq": {"pos_input"},
-}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_parameters_are_as_many_as_the_formula_says(kind):
+def test_parameters_are_as_many_as_the_formula_says():
     d1, d2, tags, labels = 100, 50, 45, 46
 
     def lstm(inputs, hidden):
         return 4 * (inputs * hidden + hidden * hidden + 2 * hidden)
 
-    parser = LatentGraphParser(d1, d2, tags, labels, kind)
     expected = 2 * lstm(2 * d1, d1) + (2 * d1 + 1) * tags + tags * d2 + 2 * lstm(3 * d1 + d2, d1)
-    expected += 4 * d1 * d1 if "head_scorer" in USED[kind] else 0
-    expected += (4 * d1 + 1) * labels if "label_classifier" in USED[kind] else 0
-    assert sum(parameter.numel() for parameter in parser.parameters()) == expected
-    if kind == "latent":
-        assert expected == 672_941
-    names = {name.split(".")[0] for name in parser.state_dict()}
-    assert names == {"layer1", "layer2", "pos_classifier"} | USED[kind]
-    assert all(value.is_floating_point() for value in parser.state_dict().values())
+    expected += 4 * d1 * d1 + (4 * d1 + 1) * labels
+    parser = LatentGraphParser(d1, d2, tags, labels)
+    assert sum(parameter.numel() for parameter in parser.parameters()) == expected == 672_941
 
 
 def fills(matrix, bound):
@@ -274,21 +236,6 @@ def test_parameters_start_as_the_paper_says():
     graph = parser(torch.randn(2, 5, 2 * d1), torch.tensor([5, 3]))
     close(graph.pos_log_probs.exp(), torch.full((2, 5, tags), 1 / tags), 1e-6)
     close(graph.labels[0, :4], torch.full((4, labels), 1 / labels), 1e-6)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_probabilities_of_a_half_precise_parser_are_float32(kind):
-    x, sizes, heads, labels = batch_of([5, 3])
-    parser = randomized(kind)
-    exact = parser(x, sizes, heads, labels)
-    graph = parser.bfloat16()(x.bfloat16(), sizes, heads, labels)
-    assert graph.states.dtype == torch.bfloat16
-    for name in ("pos_log_probs", "head_log_probs", "heads", "label_log_probs", "labels"):
-        part = getattr(graph, name)
-        assert part is None or part.dtype == torch.float32
-    if kind != "seq":
-        close(graph.heads.sum(2), word_mask(sizes, 5).float(), 1e-6)
-        close(graph.heads.double(), exact.heads, 0.2)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])

@@ -73,10 +73,6 @@ def test_formats(path):
     assert collapsed.tree.heads == [1, -1, 1]
 
 
-def test_the_first_sentences(path):
-    assert [len(s.words) for s in read_treebank(path, 2)] == [4, 2]
-
-
 def test_packed_and_missing_files(path, tmp_path):
     packed = tmp_path / "packed"
     packed.mkdir()
@@ -84,9 +80,6 @@ def test_packed_and_missing_files(path, tmp_path):
     assert len(read_treebank(find_treebank(packed, "dev"))) == 3
     with pytest.raises(TreeFormatError, match=r"train\.conllu: no such file, nor with \.gz"):
         find_treebank(packed, "train")
-    (tmp_path / "empty.conllu").write_text("# nothing\n\n")
-    with pytest.raises(TreeFormatError, match="no sentences"):
-        read_treebank(tmp_path / "empty.conllu")
 
 
 def test_vocabulary(path):
@@ -197,48 +190,6 @@ def test_trees_are_learned_from_parsed_sentences_only(path):
     assert len(task.dataset("train")) == 3
     task.load_dataset("train", epoch=2)
     assert len(task.dataset("train")) == 2
-
-
-def test_no_data():
-    with pytest.raises(ValueError, match="name the folder"):
-        _ = task_of().vocabulary
-
-
-def test_snapshots():
-    """Successive regularization: zero right after the snapshot, and growing with the distance from it."""
-    parts = {name: torch.nn.ParameterDict({"weight": torch.ones(3)}) for name in ("pos_classifier", "layer2")}
-    model = torch.nn.ModuleDict({"parser": torch.nn.ModuleDict(parts)})
-    model["words"] = torch.nn.ParameterDict({"weight": torch.ones(3)})
-    task, tagger, table = task_of(), parts["pos_classifier"].weight, model["words"].weight
-    task.state.merge_state_dict({"vocabulary": {"words": ["a"]}})
-    task.begin_epoch(1, model)
-    tagger.data += 7
-    assert task.penalty() == 0
-    task.begin_epoch(2, model)
-    assert float(task.penalty()) == 0
-    tagger.data += 2
-    for parameter in (table, parts["layer2"].weight):
-        parameter.data += 5
-    assert float(task.penalty()) == pytest.approx(0.01 * 3 * 2**2)
-    (gradient,) = torch.autograd.grad(task.penalty(), tagger)
-    assert gradient.tolist() == pytest.approx([2 * 0.01 * 2] * 3)
-
-    # another process that resumes in the middle of the pass
-    stored = task.get_checkpoint_dict()["DependencyParsingTask"]
-    resumed = task_of()
-    resumed.state.merge_state_dict({"vocabulary": {"words": ["a"]}})
-    resumed.set_checkpoint_dict(stored)
-    resumed.begin_epoch(2, model)
-    assert float(resumed.penalty()) == pytest.approx(0.12)
-    resumed.begin_epoch(3, model)
-    assert float(resumed.penalty()) == 0
-    table.data += 1
-    assert float(resumed.penalty()) == pytest.approx(0.001 * 3)
-
-    other = task_of()
-    other.state.merge_state_dict({"vocabulary": {"words": ["b"]}})
-    with pytest.raises(ValueError, match="other words, tags or labels"):
-        other.set_checkpoint_dict(stored)
 
 
 def test_unseen_words_have_ngrams(path, tmp_path):

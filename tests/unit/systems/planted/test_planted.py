@@ -107,9 +107,8 @@ def sample_of(model, names, left_pad=False):
 
 
 @pytest.mark.parametrize("left_pad", [False, True])
-@pytest.mark.parametrize("precision", [torch.double, torch.float])
-def test_with_weight_zero_it_trains_as_fairseqs_to_the_bit(left_pad, precision):
-    model, stock = (each.to(precision) for each in both())
+def test_with_weight_zero_it_trains_as_fairseqs_to_the_bit(left_pad):
+    model, stock = (each.float() for each in both())
     planted = PlantedHeadsCriterion(small_models.TASK, False, 0.1, planted_weight=0.0)
     plain = LabelSmoothedCrossEntropyCriterion(small_models.TASK, False, 0.1)
     loss, log, gradients = steps(model, planted, sample_of(model, INPUTS, left_pad))
@@ -137,19 +136,6 @@ def test_with_a_weight_only_queries_and_keys_of_planted_heads_and_what_is_below_
     assert difference[:head].all() and difference[head:].max() < 1e-9
 
 
-@pytest.mark.parametrize("left_pad", [False, True])
-def test_a_batch_is_its_sentences_one_at_a_time(left_pad):
-    model, _ = both()
-    criterion = PlantedHeadsCriterion(small_models.TASK, False, 0.0)
-    whole = criterion(model, sample_of(model, INPUTS, left_pad))[2]
-    alone = 0.0
-    for row in range(5):
-        net_input = small_models.batch(model, [row], names=INPUTS)
-        target = torch.tensor([[*small_models.TARGETS[row][1:], EOS]])
-        alone += float(criterion(model, {"net_input": net_input, "target": target, "ntokens": 5})[2]["parse_loss"])
-    assert float(whole["parse_loss"]) == pytest.approx(alone, rel=1e-6)
-
-
 def test_translation_is_fairseqs_with_trees_and_without():
     model, stock = both()
     plain = small_models.batch(stock, names=())
@@ -167,9 +153,6 @@ def test_translation_is_fairseqs_with_trees_and_without():
     [
         ({"planted_heads": [0]}, "plants no head; use --arch transformer"),
         ({"planted_heads": [9]}, "--planted-heads 9: give 0 to"),
-        ({"planted_heads": [1] * 4}, "--planted-heads has 4 numbers but the encoder 3 layers"),
-        ({"encoder_layerdrop": 0.1}, "would drop planted layers"),
-        ({"checkpoint_activations": True}, "would cut the loss off"),
     ],
 )
 def test_options_that_contradict_are_refused(options, says):

@@ -58,15 +58,6 @@ def test_one_table_for_source_target_and_output(task):
     torch.testing.assert_close(embedded(model, deprels=TAGS), expected)
 
 
-def test_source_and_target_loss_reach_the_shared_table(task):
-    model = build(task, share_all_embeddings=True)
-    table = model.decoder.embed_tokens.weight
-    embedded(model, deprels=TAGS).sum().backward()
-    rows = table.grad.abs().sum(-1).nonzero().flatten().tolist()
-    assert rows == sorted(set(TOKENS.flatten().tolist()))
-    assert table.grad[..., -TAG:].abs().sum() == 0  # of the target side alone
-
-
 @pytest.mark.parametrize("shared", [True, False])
 def test_size_of_tags_at_the_start(task, shared):
     """As large as in the authors' code; a coordinate of a token is 1."""
