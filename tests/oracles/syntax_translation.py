@@ -102,7 +102,7 @@ def part(parameters, prefix):
     return {name.removeprefix(prefix): value for name, value in parameters.items() if name.startswith(prefix)}
 
 
-def translate(parameters, sentence, previous, *, layers, context, eos, tree=True, hard=False, barred_ids=()):
+def translate(parameters, sentence, previous, *, layers, context, eos, tree=True, hard=False):
     """Scores (S, V) of the next word after each of `previous`, and what the gate and attention were.
 
     Args:
@@ -123,10 +123,7 @@ def translate(parameters, sentence, previous, *, layers, context, eos, tree=True
     memory = part(parameters, "encoder.memory.")
     if context != "none":
         words = [token != eos for token in sentence]
-        barred = [t for t, token in enumerate(sentence) if token in barred_ids]
-        syntax = syntactic_annotations(
-            annotations, words, part(memory, "head_selection."), tree=tree, hard=hard, barred=barred
-        )
+        syntax = syntactic_annotations(annotations, words, part(memory, "head_selection."), tree=tree, hard=hard)
         if context == "one-set":  # eq. 22
             states = [
                 s + torch.sigmoid(memory["gate.weight"] @ s) * m for s, m in zip(annotations, syntax, strict=True)

@@ -188,8 +188,7 @@ def letters(words, tokens):
     return tuple(words[token] for token in tokens.tolist()[:-1])
 
 
-@pytest.mark.parametrize("members", [1, 2])
-@pytest.mark.parametrize("left_pad", [False, True], ids=["right", "left"])
+@pytest.mark.parametrize(("members", "left_pad"), [(1, False), (2, True)])
 def test_with_a_wide_beam_the_best_of_all_translations_is_found(members, left_pad):
     words = dictionary(2048)
     # longer sentences than the table knows, on both sides
@@ -205,17 +204,7 @@ def test_with_a_wide_beam_the_best_of_all_translations_is_found(members, left_pa
             assert float(beam[0]["score"]) == pytest.approx(score, abs=1e-5)
 
 
-def test_the_prior_makes_a_difference():
-    """Without this, the comparisons would hold for a search that knows no prior."""
-    words = dictionary(16)
-    models = [Toy(words, 0)]
-    batch = batch_of(words, [2, 4, 5, 1])
-    plain, own = (generator_of(models, 4, table).generate(models, batch) for table in (None, random_table(1)))
-    assert any(one[0]["tokens"].tolist() != other[0]["tokens"].tolist() for one, other in zip(plain, own, strict=True))
-
-
-@pytest.mark.parametrize("beam", [1, 3, 8])
-@pytest.mark.parametrize("rerank", [False, True])
+@pytest.mark.parametrize(("beam", "rerank"), [(1, True), (8, False), (8, True)])
 def test_a_prior_of_nothing_is_fairseqs_search(beam, rerank):
     words = dictionary(16)
     for seed in range(5):
@@ -235,7 +224,7 @@ def test_scores_are_those_of_the_equation(rerank):
     """(sum log p + log prior) / T, for every hypothesis; T counts EOS, the prior's length does not."""
     words = dictionary(16)
     lengths, compared = [3, 1, 5], 0
-    for seed in range(40):
+    for seed in range(12):
         models, table = [Toy(words, seed)], random_table(seed)
         for beam in (2, 4, 12):
             found = generator_of(models, beam, table, rerank).generate(models, batch_of(words, lengths))
@@ -248,7 +237,7 @@ def test_scores_are_those_of_the_equation(rerank):
                     assert float(hypothesis["score"]) * (len(symbols) + 1) == pytest.approx(total, abs=1e-4)
                     assert float(hypothesis["positional_scores"].sum()) == pytest.approx(total, abs=1e-4)
                     compared += 1
-    assert compared > 40 * 3 * 6
+    assert compared > 12 * 3 * 6
 
 
 @pytest.mark.parametrize("beam", [1, 4])
@@ -263,19 +252,6 @@ def test_no_length_is_impossible(beam, rerank):
     if not rerank:
         with pytest.raises(AssertionError):
             generator_of(models, beam, np.full((4, 10), -np.inf)).generate(models, batch)
-
-
-def test_prefixes_and_least_lengths_are_kept():
-    words = dictionary(16)
-    models, table = [Toy(words, 2)], random_table(3)
-    generator = generator_of(models, 4, table, min_len=3)
-    batch = batch_of(words, [2, 4])
-    prefix = torch.tensor([[words.index("b"), words.index("c")], [words.index("a"), words.pad()]])
-    first, second = generator.generate(models, batch, prefix_tokens=prefix)
-    assert all(letters(words, h["tokens"])[:2] == ("b", "c") for h in first)
-    assert all(letters(words, h["tokens"])[:1] == ("a",) for h in second)
-    for beam in generator.generate(models, batch):
-        assert all(len(h["tokens"]) >= 4 for h in beam)
 
 
 @pytest.mark.gpu
@@ -300,13 +276,8 @@ def test_on_a_gpu_as_on_the_cpu():
     ("options", "message"),
     [
         ({"sampling": True}, "--sampling"),
-        ({"diverse_beam_groups": 2, "beam": 4}, "--diverse-beam-groups"),
-        ({"diversity_rate": 0.5}, "--diversity-rate"),
-        ({"match_source_len": True}, "--match-source-len"),
-        ({"constraints": "ordered"}, "--constraints"),
         ({"score_reference": True}, "--score-reference"),
         ({"prefix_allowed_tokens_fn": lambda number, tokens: [4]}, "allowed prefixes"),
-        ({"lenpen": 0.6}, "--lenpen 1"),
         ({"unnormalized": True}, "--unnormalized"),
         ({"unkpen": 0.5}, "--unkpen 0.5"),
     ],

@@ -9,7 +9,7 @@ from fairseq.tasks.fairseq_task import FairseqTask
 from fairseq.token_generation_constraints import pack_constraints
 from small_models import EOS, TARGETS, WORDS, batch, build
 
-ORDERS = ([0, 1, 2, 3, 4], [4, 2, 0, 3, 1], [3, 1])
+ORDERS = ([4, 2, 0, 3, 1], [3, 1])
 CONSTRAINTS = ([[5, 6]], [], [[4], [9]], [], [[7]])
 STRATEGIES = {
     "beam": {"beam": 4},
@@ -32,7 +32,7 @@ STRATEGIES = {
 def models():
     """One of each kind of decoder and encoder; hypotheses end now and then."""
     made = {}
-    for arch in ("pascal_transformer", "lisa_transformer", "dasa_transformer", "sa_nmt_shared", "sdatt", "lgp"):
+    for arch in ("pascal_transformer", "sdatt", "lgp"):
         made[arch] = build(f"{arch}_tiny")
         made[arch].decoder.output_projection.weight.data[EOS] *= 3
     return made

@@ -39,7 +39,6 @@ from fairseq_syntax.training.blackout_loss import (
 from fairseq_syntax.training.unigrams import count_target_words
 
 SHARES = list(NoiseSharing)
-COLLISIONS = list(Collisions)
 
 
 def draw_case(seed, rows, words, size, scale=2.0, dtype=torch.double):
@@ -58,23 +57,14 @@ def from_logits(logits, target, noise, log_q):
     return blackout_loss(scores.gather(1, target.unsqueeze(1)).squeeze(1), scores.gather(1, noise))
 
 
-def naive(logits, target, noise, log_q):
-    """The formula as it stands, in tensors."""
-    parts = log_q.exp() * logits.exp()
-    both = torch.cat([parts.gather(1, target.unsqueeze(1)), parts.gather(1, noise)], dim=1)
-    p = both / both.sum(dim=1, keepdim=True)
-    return -p[:, 0].log() - (1 - p[:, 1:]).log().sum(dim=1)
-
-
 # --- the loss of given noise ------------------------------------------------------------------------------------
 
 
 @given(st.integers(0, 9999), st.integers(1, 4), st.integers(2, 9), st.integers(1, 12))
 def test_stable_equals_naive_and_loops(seed, rows, words, size):
-    case = draw_case(seed, rows, words, size)
-    found = from_logits(*case)
-    torch.testing.assert_close(found, naive(*case), rtol=1e-12, atol=1e-12)
-    logits, target, noise, log_q = case
+    """Numerically stable or not, it is the formula, word by word."""
+    logits, target, noise, log_q = draw_case(seed, rows, words, size)
+    found = from_logits(logits, target, noise, log_q)
     q = log_q.exp().tolist()
     for row in range(rows):
         expected = oracle.loss(logits[row].tolist(), int(target[row]), noise[row].tolist(), q)
@@ -184,8 +174,7 @@ def batch(seed=0, dtype=torch.double):
     return features, target, OutputLayer(weight, torch.randn(8, generator=generator, dtype=dtype))
 
 
-@pytest.mark.parametrize("with_bias", [True, False])
-@pytest.mark.parametrize("collisions", COLLISIONS)
+@pytest.mark.parametrize(("with_bias", "collisions"), [(True, Collisions.keep), (False, Collisions.mask)])
 @pytest.mark.parametrize("share", SHARES)
 def test_sampled_losses_are_those_of_the_words_drawn(share, collisions, with_bias):
     features, target, layer = batch()
@@ -227,8 +216,7 @@ def test_words_that_are_never_drawn_can_be_targets():
     assert losses.isfinite().all()
 
 
-@pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16])
-@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize(("share", "dtype"), [("batch", torch.half), ("token", torch.bfloat16)])
 def test_half_precision_is_computed_in_single(share, dtype):
     features, target, layer = batch(dtype=dtype)
     noise = noise_distribution(COUNTS, 0.4, [0, 1])
@@ -288,9 +276,11 @@ def expected_counts(task, *lines):
     return oracle.count_words([line for part in lines for line in part], task.target_dictionary.symbols)
 
 
-@pytest.mark.parametrize("impl", ["mmap", "lazy", "cached", "raw"])
-def test_words_are_counted_in_the_binarized_data(impl, tmp_path):
-    """`</s>` is the number of sentences and `<unk>` that of unknown words, which the dictionary does not know."""
+@pytest.mark.parametrize("impl", ["mmap", "cached", "raw"])
+def test_words_are_counted_in_the_binarized_data(impl, tmp_path, monkeypatch):
+    """In blocks; `</s>` is the number of sentences and `<unk>` that of unknown words, which no dictionary knows."""
+    monkeypatch.setattr(unigrams, "_BLOCK_TOKENS", 3)
+    monkeypatch.setattr(unigrams, "_BLOCK_SENTENCES", 2)
     task = task_of(binarize(tmp_path, "bin", impl=impl), *(("--dataset-impl", impl) if impl == "raw" else ()))
     counts = count_target_words(task)
     assert counts.tolist() == expected_counts(task, TRAIN)
@@ -321,14 +311,6 @@ def test_languages_may_stand_the_other_way_round_in_the_file_names(tmp_path):
     # no threshold on that side
     assert count_target_words(task).tolist() == expected_counts(task, TRAIN)
     assert Path(data, "unigram.en.npy").is_file()
-
-
-def test_counts_in_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(unigrams, "_BLOCK_TOKENS", 3)
-    monkeypatch.setattr(unigrams, "_BLOCK_SENTENCES", 2)
-    for impl in ("mmap", "cached"):
-        task = task_of(binarize(tmp_path, impl, impl=impl))
-        assert count_target_words(task).tolist() == expected_counts(task, TRAIN)
 
 
 def test_counts_are_kept_beside_the_data_until_they_change(tmp_path, caplog):
@@ -427,18 +409,7 @@ def sample_of(task):
     return dataset.collater([dataset[i] for i in range(len(dataset))])
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_features_and_output_layer_make_the_scores(small_data, name):
-    task, model = build(small_data, *MODELS[name])
-    net_input = sample_of(task)["net_input"]
-    layer = output_layer(model.decoder)
-    found = F.linear(output_features(model.train(), net_input), *layer)
-    torch.testing.assert_close(found, model(**net_input)[0])
-    assert (layer.bias is not None) == (name in ("lstm", "nmt_lstm"))
-
-
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("sentence_avg", [False, True])
+@pytest.mark.parametrize(("name", "sentence_avg"), [("transformer", False), ("nmt_lstm", True)])
 def test_evaluation_is_cross_entropy(small_data, name, sentence_avg):
     task, model = build(small_data, *MODELS[name])
     sample = sample_of(task)
@@ -497,9 +468,6 @@ def test_training_logs_bits_and_no_perplexity():
 
 @pytest.mark.full
 def test_models_without_a_linear_output_layer_are_refused(small_data):
-    task, model = build(small_data, "transformer_tiny", "--adaptive-softmax-cutoff", "4")
-    with pytest.raises(ValueError, match="does not support an adaptive softmax; leave out --adaptive-softmax-cutoff"):
-        BlackOutCriterion(task, True)(model, sample_of(task))
     task, model = build(small_data, "fconv_iwslt_de_en")
     with pytest.raises(ValueError, match="FConvDecoder has no linear output layer"):
         output_layer(model.decoder)
@@ -555,47 +523,13 @@ def train(data, directory, arch, *more) -> list[dict]:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("arch", ["transformer_tiny", "nmt_lstm_tiny", "lstm"])
-def test_models_are_trained_by_blackout(arch, data_bin, tmp_path):  # noqa: F811
-    small = {"lstm": ["--encoder-embed-dim", "32", "--decoder-embed-dim", "32", "--decoder-out-embed-dim", "32"]}
-    more = small.get(arch, [])
-    log = train(data_bin, tmp_path, arch, *more, "--max-epoch", "3", "--disable-validation")
-    updates = [record for record in log if "bo_loss" in record]
-    assert len(updates) > 10
-    losses = [float(record["bo_loss"]) for record in updates]
-    assert all(map(math.isfinite, losses)) and len(set(losses)) > 10
-    assert not any("ppl" in record or "nll_loss" in record for record in updates)
-    for record in updates:  # per sentence, per target word
-        words = float(record["wpb"]) / float(record["bsz"])
-        assert float(record["loss"]) / float(record["bo_loss"]) == pytest.approx(words, rel=0.01)
-    assert Path(data_bin, "unigram.de.npy").is_file()
-
-
-@pytest.mark.full
-def test_validation_is_of_all_words(data_bin, tmp_path):  # noqa: F811
-    """What a checkpoint is chosen by is what cross_entropy finds for the same checkpoint."""
-    log = train(data_bin, tmp_path, "nmt_lstm_tiny", "--max-update", "6", "--validate-interval-updates", "6")
-    assert not any("valid_loss" in record for record in log)  # switched off in `commands.TRAINING`
-    found = {}
-    for criterion in ("blackout", "cross_entropy"):
-        output = commands.run(
-            *("fairseq-validate", data_bin, "--path", tmp_path / "checkpoint_last.pt", "--task", "translation"),
-            *("--criterion", criterion, "--valid-subset", "valid", "--cpu", "--max-tokens", "900"),
-            *("--num-workers", "0", "--log-format", "json"),
-        )
-        found[criterion] = [line for line in output.splitlines() if "ppl" in line][-1].split("{", 1)[-1]
-    assert found["blackout"] == found["cross_entropy"] and '"valid_ppl"' in found["blackout"]
-
-
-@pytest.mark.full
 def test_resumed_training_draws_the_same_noise(data_bin, tmp_path):  # noqa: F811
-    """Within the first epoch: 4 updates and 4 more are 8, dropout and noise included."""
+    """Within the first epoch: 2 updates and 2 more are 4, dropout and noise included."""
     one, two = tmp_path / "one", tmp_path / "two"
-    saving = ["--save-interval-updates", "4"]
-    whole = train(data_bin, one, "nmt_lstm_tiny", "--max-update", "8", *saving)
-    train(data_bin, two, "nmt_lstm_tiny", "--max-update", "4", *saving)
-    train(data_bin, two, "nmt_lstm_tiny", "--max-update", "8", *saving)
-    assert len([record for record in whole if "bo_loss" in record]) >= 8
+    whole = train(data_bin, one, "nmt_lstm_tiny", "--max-update", "4")
+    train(data_bin, two, "nmt_lstm_tiny", "--max-update", "2")
+    train(data_bin, two, "nmt_lstm_tiny", "--max-update", "4")
+    assert len([record for record in whole if "bo_loss" in record]) == 4
     first, second = (commands.parameters(folder / "checkpoint_last.pt") for folder in (one, two))
     assert all(torch.equal(first[name], second[name]) for name in first)
 

@@ -27,7 +27,7 @@ def logged(task, hypotheses, references):
     return {"ntokens": 1, "nsentences": 1, **numbers}
 
 
-@pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 0, 2]])
+@pytest.mark.parametrize("order", [[0, 1, 2], [1, 0, 2]])
 @pytest.mark.parametrize("kind", [SyntaxTranslationTask, TreeTranslationTask])
 def test_bleu_with_empty_translations(kind, order):
     """fairseq logs no BLEU of a validation whose translations are all empty, and then cannot choose the best model."""

@@ -66,19 +66,6 @@ def test_equals_the_formula(sigma, left_pad):
     torch.testing.assert_close(out, expected, atol=1e-6, rtol=1e-6)  # G is float32
 
 
-@pytest.mark.parametrize("masked", [True, False])
-def test_no_parse_or_no_weight_is_stock_attention(masked):
-    x, mask, distances = batch()
-    mask = mask if masked else None
-    stock = MultiheadAttention.forward(build(), x, x, x, key_padding_mask=mask, need_weights=False)[0]
-    unparsed = build(initial=5.0).attend_to_near(x, mask, log_gaussian(torch.zeros_like(distances), 2.0).exp())
-    weightless = build(initial=0.0).attend_to_near(x, mask, log_gaussian(distances, 2.0).exp())
-    for found in (unparsed, weightless):
-        torch.testing.assert_close(found, stock, atol=1e-12, rtol=1e-12)
-    other = build(initial=5.0).attend_to_near(x, mask, log_gaussian(distances, 2.0).exp())
-    assert not torch.allclose(other[:, 0], stock[:, 0], atol=1e-3)
-
-
 def test_weights_drop_out_in_training_only():
     x, mask, distances = batch()
     near = log_gaussian(distances, 2.0).exp()

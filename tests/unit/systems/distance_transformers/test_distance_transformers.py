@@ -71,7 +71,6 @@ def test_all_layers_have_the_parameters():
 @pytest.mark.parametrize(
     "arch, options, message",
     [
-        (SDATT, {"sdatt_heads": -1}, "--sdatt-heads -1: give 0 to 4"),
         (SDATT, {"no_cross_attention": True}, "--no-cross-attention leaves no attention to the source"),
         (SDATT, {"cross_self_attention": True}, "--cross-self-attention leaves no attention to the source"),
     ],

@@ -61,8 +61,7 @@ def fairseq_lstm(task, model, layers):
     return twin
 
 
-@pytest.mark.parametrize("layers", [1, 2, 3])
-@pytest.mark.parametrize("hidden", [6, 8], ids=["same size", "bridged"])
+@pytest.mark.parametrize(("layers", "hidden"), [(1, 6), (3, 8)], ids=["same size", "bridged"])
 def test_equals_the_lstm_of_fairseq(build, task, layers, hidden):
     """With nothing syntactic about it: scores, attention, loss gradients."""
     sizes = {"decoder_embed_dim": hidden, "decoder_hidden_size": hidden}

@@ -105,10 +105,8 @@ def test_equals_the_equations(left_pad, window, sigma, combine):
                 assert not found[b, ~memory["keep"][b]].any()
 
 
-@pytest.mark.parametrize("dtype", [torch.double, torch.float])
-@pytest.mark.parametrize("combine", COMBINE)
-@pytest.mark.parametrize("gradient", GRADIENTS)
-def test_the_ends_of_sentences(gradient, combine, dtype):
+@pytest.mark.parametrize(("gradient", "combine"), [("smooth", "mul"), ("hard", "add")])
+def test_the_ends_of_sentences(gradient, combine, dtype=torch.float):
     for heads in ([], [-1], [1, -1], HEADS):
         memory = make_memory([heads], width=10)
         length = len(heads) + 1
@@ -170,22 +168,6 @@ def test_smooth_is_the_row_with_the_gradient_of_a_gaussian_mixture_of_all(combin
             (expected,) = torch.autograd.grad(mixture / sum(heights), place)
             torch.testing.assert_close(found[b], expected, atol=1e-12, rtol=0)
     assert start.any() == left_pad and found[:4].abs().min() > 0
-
-
-@pytest.mark.parametrize("gradient, learns", [("smooth", True), ("hard", False)])
-def test_what_learns_the_position(gradient, learns):
-    torch.manual_seed(0)
-    weights = build(2.0, gradient=gradient).train()
-    scores = draw(6, 10).requires_grad_()
-    query = draw(6, H).requires_grad_()
-    found, shown, _ = weights(scores, query, make_memory(), {})
-    (found * draw(6, 10, seed=4)).sum().backward()
-    for parameter in weights.parameters():
-        # what never gets a gradient does not ask for one
-        assert parameter.requires_grad == learns
-        assert (parameter.grad is not None and parameter.grad.any()) == learns
-    assert (query.grad is not None) == learns and scores.grad.any()
-    assert shown["position"].grad_fn is not None
 
 
 @pytest.mark.parametrize("left_pad", [False, True], ids=["right", "left"])
