@@ -1,5 +1,6 @@
 """The task of latent trees: data, forced trees, the file of trees, repeated words, options that cannot be."""
 
+from argparse import Namespace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,9 +11,10 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq_cli import preprocess
 from oracles.characters import actions_of_words
 
+from fairseq_syntax.systems.latent_tree.model import LatentTreeOptions, LatentTreeRNNG
 from fairseq_syntax.systems.latent_tree.task import TreeTranslationConfig, TreeTranslationTask
 from fairseq_syntax.systems.latent_tree.transitions import Action
-from fairseq_syntax.systems.latent_tree.tree_files import TreeFile
+from fairseq_syntax.systems.latent_tree.tree_files import TreeFile, from_brackets
 from fairseq_syntax.trees.characters import SPACE, to_characters
 
 TEXT = {
@@ -44,10 +46,6 @@ def task_of(data, **options) -> TreeTranslationTask:
     return TreeTranslationTask.setup_task(TreeTranslationConfig(data=str(data), **options))
 
 
-def ids(dictionary, text: str) -> torch.Tensor:
-    return dictionary.encode_line(text, add_if_not_exist=False).long()
-
-
 # --- data -------------------------------------------------------------------------------------------------------------
 
 
@@ -73,133 +71,85 @@ def test_forced_trees_are_those_of_the_text(data, trees, space, left):
 # --- translation ------------------------------------------------------------------------------------------------------
 
 
-def hypothesis(dictionary, text: str, nodes=(2, 3)) -> dict:
-    """One that says which source it is of, in its tree."""
-    tokens = ids(dictionary, text)
-    return {
-        "tokens": tokens,
-        "score": -1.0,
-        "positional_scores": -torch.arange(len(tokens), dtype=torch.float),
-        "alignment": torch.empty(0),
-        "src_tree": "(X a )",
-        "tgt_tree": f"(X {text} )",
-        "node_attention": torch.full(nodes, 1 / 3),
-        "src_spans": [(0, 4), (1, 2), (2, 4)][: nodes[1]],
-        "tgt_spans": [(0, 1), (1, 3)][: nodes[0]],
-        "src_capped": False,
-        "tgt_capped": False,
-    }
+def translator(task):
+    """What fairseq's programs have of a task: a generator and its model, of no training."""
+    model = LatentTreeRNNG.build_model(LatentTreeOptions(rnng_size=4), task).eval()
+    return task.build_generator([model], Namespace(beam=1, max_len_a=0, max_len_b=5)), [model]
 
 
-class Echo:
-    """A generator that translates every sentence to itself, as far as the target has its characters."""
-
-    def __init__(self, task):
-        self.task = task
-        self.seen = []
-
-    def generate(self, models, sample, prefix_tokens=None, constraints=None):
-        self.seen.append(sample["net_input"])
-        rows = sample["net_input"]["src_tokens"]
-        texts = [self.task.src_dict.string(row[row != self.task.src_dict.pad()]) for row in rows]
-        return [[hypothesis(self.task.tgt_dict, text)] for text in texts]
-
-
-def translate(task, generator, split="valid", stop=None):
-    """What fairseq-generate does: batches of a split; number -> tokens."""
+def translate(task, split="valid", stop=None, **options):
+    """What fairseq-generate does: batches of a split, at most `stop` of them."""
     task.load_dataset(split)
-    iterator = task.get_batch_iterator(task.dataset(split), max_sentences=2).next_epoch_itr(shuffle=False)
-    found = {}
-    for count, sample in enumerate(iterator):
+    iterator = task.get_batch_iterator(task.dataset(split), **{"max_sentences": 2, **options})
+    translating = translator(task)
+    for count, sample in enumerate(iterator.next_epoch_itr(shuffle=False)):
         if count == stop:
             break
-        for number, nbest in zip(sample["id"].tolist(), task.inference_step(generator, [], sample), strict=True):
-            found[number] = nbest[0]["tokens"]
-    return found
+        if sample:
+            task.inference_step(*translating, sample)
 
 
-def numbered(path: Path, label: str = "TT") -> dict[int, str]:
+def sources(path: Path) -> dict[int, str]:
+    """Number of a sentence -> its characters, as they stand in its tree."""
     fields = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
-    return {int(name.split("-")[1]): value for name, value in fields if name.startswith(label)}
+    return {int(name[3:]): " ".join(from_brackets(tree)[1]) for name, tree in fields if name.startswith("TS-")}
 
 
 def test_file_of_trees_has_its_name_when_it_is_whole(data, tmp_path):
     path = tmp_path / "new" / "trees"
-    task = task_of(data, rnng_tree_output=str(path))
-    translate(task, Echo(task), stop=1)
-    assert not path.exists() and len(numbered(Path(f"{path}.part"))) == 2
-    task = task_of(data, rnng_tree_output=str(path))
-    translate(task, Echo(task))
+    translate(task_of(data, rnng_tree_output=str(path)), stop=1)
+    assert not path.exists() and len(sources(Path(f"{path}.part"))) == 2
+    translate(task_of(data, rnng_tree_output=str(path)))
     assert [file.name for file in path.parent.iterdir()] == ["trees"]
-    assert numbered(path) == {i: f"(X {to_characters(TEXT['valid'][i][0])} )" for i in range(3)}
+    assert sources(path) == {i: to_characters(TEXT["valid"][i][0]) for i in range(3)}
     # an older file stays until the new one is whole
-    task = task_of(data, rnng_tree_output=str(path))
-    translate(task, Echo(task), split="train", stop=1)
-    assert len(numbered(path)) == 3
-    task = task_of(data, rnng_tree_output=str(path))
-    translate(task, Echo(task), split="train")
-    assert len(numbered(path)) == 4
+    translate(task_of(data, rnng_tree_output=str(path)), split="train", stop=1)
+    assert len(sources(path)) == 3
+    translate(task_of(data, rnng_tree_output=str(path)), split="train")
+    assert len(sources(path)) == 4
 
 
 def test_a_part_of_the_sentences_is_whole_if_it_is_all_that_comes(data, tmp_path):
     """Of two processes, or with sentences that are too long."""
     path = tmp_path / "trees"
-    task = task_of(data, rnng_tree_output=str(path))
-    task.load_dataset("valid")
-    iterator = task.get_batch_iterator(
-        task.dataset("valid"),
-        max_sentences=1,
-        max_positions=(8, 8),
-        ignore_invalid_inputs=True,
-        num_shards=2,
-        shard_id=1,
-    ).next_epoch_itr(shuffle=False)
-    generator = Echo(task)
-    for sample in iterator:
-        if sample:
-            task.inference_step(generator, [], sample)
-    assert len(numbered(path)) == 1 and 0 not in numbered(path)
+    part = {"max_positions": (8, 8), "ignore_invalid_inputs": True, "num_shards": 2, "shard_id": 1}
+    translate(task_of(data, rnng_tree_output=str(path)), max_sentences=1, **part)
+    assert len(sources(path)) == 1 and 0 not in sources(path)
 
 
 def test_trees_on_the_standard_output(data, capsys):
-    task = task_of(data, rnng_tree_output="-")
-    translate(task, Echo(task))
+    translate(task_of(data, rnng_tree_output="-"))
     printed = capsys.readouterr().out.splitlines()
     assert sorted(line.split("\t")[0] for line in printed if line.startswith("T")) == sorted(
         f"{name}-{i}" for name in ("TA", "TS", "TT") for i in range(3)
     )
 
 
-def interactive(task, lines, generator):
+def interactive(task, lines, translating):
     """What fairseq-interactive does with a buffer: its batches have no numbers."""
     tokens, lengths = task.get_interactive_tokens_and_lengths(lines, to_characters)
     dataset = task.build_dataset_for_inference(tokens, lengths)
     batches = task.get_batch_iterator(dataset, max_sentences=2).next_epoch_itr(shuffle=False)
     for batch in batches:
         sample = {"net_input": {name: batch["net_input"][name] for name in ("src_tokens", "src_lengths")}}
-        yield task.inference_step(generator, [], sample)
+        yield task.inference_step(*translating, sample)
 
 
 def test_numbers_of_lines_that_are_typed(data, tmp_path):
     path = tmp_path / "trees"
     task = task_of(data, rnng_tree_output=str(path), left_pad_source=True)
-    generator = Echo(task)
+    translating = translator(task)
     first, second = ["Hund", "", "zwei Hunde", "Hund"], ["ein", "zwei Hunde"]
-    list(interactive(task, first, generator))
-    expected = {i: f"(X {to_characters(line)} )" for i, line in enumerate(first)}
-    # unknown characters of the target are not of interest
-    assert numbered(path).keys() == expected.keys()
-    assert [value.count(" ") for _, value in sorted(numbered(path).items())] == [
-        value.count(" ") for value in expected.values()
-    ]
-    steps = interactive(task, second, generator)
+    list(interactive(task, first, translating))
+    assert sources(path) == dict(enumerate(map(to_characters, first)))
+    steps = interactive(task, second, translating)
     next(steps)
-    assert path.exists() and len(numbered(path)) == 6
-    third = interactive(task, ["ein", "Hund", "zwei"], generator)
+    assert path.exists() and len(sources(path)) == 6
+    third = interactive(task, ["ein", "Hund", "zwei"], translating)
     next(third)
     assert not path.exists(), "a line that has been read is missing"
     list(third)
-    assert sorted(numbered(path)) == list(range(9))
+    assert sorted(sources(path)) == list(range(9))
 
 
 # --- training steps ---------------------------------------------------------------------------------------------------

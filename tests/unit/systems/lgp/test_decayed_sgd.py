@@ -62,12 +62,6 @@ def batches(count):
     return [torch.randint(1, 5, (2, 6), generator=generator) for _ in range(count)]
 
 
-def train(model, optimizer, tokens):
-    optimizer.zero_grad()
-    optimizer.backward(model(tokens))
-    optimizer.step()
-
-
 def test_only_matrices_that_are_no_tables_decay():
     found = decays(Model(), weight_decay=0.01)
     assert {name for name, decay in found.items() if decay == 0.01} == DECAYED
@@ -109,21 +103,6 @@ def test_steps_are_those_of_sgd_written_out(momentum):
         optimizer.step()
     for name, parameter in model.named_parameters():
         assert parameter.flatten().tolist() == pytest.approx(values[name], abs=1e-12), name
-
-
-def test_without_gradient_nothing_happens():
-    """Even momentum from before: a frozen pass must not go on moving."""
-    model = Model()
-    optimizer = build(list(model.parameters()), weight_decay=0.1, momentum=0.9)
-    first, second = batches(2)
-    train(model, optimizer, first)
-    before = {name: parameter.clone() for name, parameter in model.named_parameters()}
-    assert torch.equal(before["unused.weight"], Model().unused.weight)
-    model.lstm.requires_grad_(False)
-    train(model, optimizer, second)
-    for name, parameter in model.named_parameters():
-        same = name.startswith(("lstm.", "unused."))
-        assert torch.equal(parameter, before[name]) == same, name
 
 
 @pytest.mark.parametrize(("value", "expected"), [(None, 1.0), (2.0, 2.0), (0.25, 0.25), (0.0, 30.0)])

@@ -4,9 +4,10 @@ import argparse
 import copy
 
 import pytest
+import small_models
 import torch
 from fairseq.data import Dictionary
-from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY, build_model
+from fairseq.models import build_model
 from omegaconf import OmegaConf
 from oracles.graph_translation import translate
 
@@ -16,7 +17,6 @@ from fairseq_syntax.systems.recurrent.rotation import Rotation
 
 PAD, EOS, UNK = 1, 2, 3
 GRAPHS = ("latent", "seq", "dep", "uni")
-SIZES = {"lgp_size": 5, "lgp_parser_size": 3, "lgp_pos_size": 4, "lgp_num_pos": 6, "lgp_num_labels": 7}
 SOURCE = torch.tensor([[5, 6, 7, 8, EOS], [9, 4, 10, EOS, PAD], [6, EOS, PAD, PAD, PAD], [EOS, PAD, PAD, PAD, PAD]])
 # in columns, a root its own head
 PARENTS = torch.tensor([[1, 1, 1, 2, 4], [2, 2, 2, 3, -1], [0, 1, -1, -1, -1], [0, -1, -1, -1, -1]])
@@ -25,49 +25,15 @@ LABELS = torch.tensor([[4, 5, 6, 4, EOS], [5, 5, 4, EOS, PAD], [6, EOS, PAD, PAD
 PREVIOUS = torch.tensor([[EOS, 5, 6, 7], [EOS, 4, 9, 9], [EOS, 10, 4, 8], [EOS, 6, 6, 5]])
 
 
-class Task:
-    """What of a task models are built from."""
-
-    attach_syntax = None
-
-    def __init__(self):
-        self.source_dictionary, self.target_dictionary, self.deprels = Dictionary(), Dictionary(), Dictionary()
-        for word, count in zip("the cat dog catalogue dogs a Caterpillar".split(), (5, 4, 3, 2, 2, 1, 0), strict=True):
-            self.source_dictionary.add_symbol(word, n=count)
-        for i in range(7):
-            self.target_dictionary.add_symbol(f"v{i}")
-        for label in ("root", "det", "nsubj"):
-            self.deprels.add_symbol(label)
-
-    def syntax_dictionary(self, name):
-        assert name == "deprels"
-        return self.deprels
-
-
-@pytest.fixture
-def build():
-    """Function: options -> the model in double precision and eval mode, with parameters far from zero."""
-
-    def get(graph="latent", scale=0.8, **options):
-        args = argparse.Namespace(**{**SIZES, "lgp_graph": graph, "dropout": 0.0, **options})
-        ARCH_CONFIG_REGISTRY["lgp_nmt"](args)
-        torch.manual_seed(3)
-        model = ARCH_MODEL_REGISTRY["lgp_nmt"].build_model(args, Task()).double().eval()
-        if scale:
-            for parameter in model.parameters():
-                torch.nn.init.uniform_(parameter, -scale, scale)
-            for table in (model.encoder.words.words, model.encoder.words.ngrams, model.encoder.embed_tokens):
-                torch.nn.init.zeros_(table.weight[table.padding_idx])
-        return model
-
-    return get
-
-
-def test_given_graphs_need_a_task_with_trees(build, monkeypatch):
-    monkeypatch.delattr(Task, "attach_syntax")
-    build("latent")
-    with pytest.raises(ValueError, match="has no trees; use --task syntax_translation"):
-        build("dep")
+def build(graph="latent", scale=0.8, **options):
+    """The model in double precision and eval mode, with parameters far from zero."""
+    model = small_models.build("lgp_nmt", 0, lgp_graph=graph, **{"lgp_size": 5, **options})
+    if scale:
+        for parameter in model.parameters():
+            torch.nn.init.uniform_(parameter, -scale, scale)
+        for table in (model.encoder.words.words, model.encoder.words.ngrams, model.encoder.embed_tokens):
+            torch.nn.init.zeros_(table.weight[table.padding_idx])
+    return model
 
 
 def syntax(graph, parents=PARENTS, labels=LABELS):
@@ -82,7 +48,7 @@ def run(model, graph, source=SOURCE, previous=PREVIOUS, trees=None):
 
 @pytest.mark.parametrize("bos", [False, True])
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_equals_loops_over_words(build, graph, bos):
+def test_equals_loops_over_words(graph, bos):
     model = build(graph, lgp_decoder_bos=bos)
     found, attention = run(model, graph)
     for b, length in enumerate(SOURCE.ne(PAD).sum(1).tolist()):
@@ -93,7 +59,7 @@ def test_equals_loops_over_words(build, graph, bos):
             graph=graph,
             heads=HEADS[b],
             labels=LABELS[b, : length - 1].tolist(),
-            num_labels=7,
+            num_labels=model.encoder.parser.num_labels,
             bos=bos,
         )
         torch.testing.assert_close(found[b], torch.stack(logs), atol=1e-10, rtol=0)
@@ -101,7 +67,7 @@ def test_equals_loops_over_words(build, graph, bos):
         assert not attention[b, :, length:].any()
 
 
-def test_a_latent_graph_can_be_clamped_on_either_padding_side(build):
+def test_a_latent_graph_can_be_clamped_on_either_padding_side():
     """Heads as they are given; sentences without a parse are left to themselves."""
     model = build("latent")
     free, _ = run(model, "latent")
@@ -123,19 +89,8 @@ def test_a_latent_graph_can_be_clamped_on_either_padding_side(build):
         torch.testing.assert_close(alone[0], clamped[b], atol=1e-12, rtol=0)
 
 
-def test_without_its_part_of_the_output_a_graph_makes_no_difference(build):
-    """SEQ is LGP with zeros for a'."""
-    latent, seq = build("latent"), build("seq")
-    with torch.no_grad():
-        weight = latent.decoder.output_state.weight
-        weight[:, 10:] = 0.0
-        for name, parameter in seq.named_parameters():
-            parameter.copy_(weight[:, :10] if name == "decoder.output_state.weight" else latent.get_parameter(name))
-    torch.testing.assert_close(run(seq, "seq")[0], run(latent, "latent")[0], atol=1e-12, rtol=0)
-
-
 @pytest.mark.parametrize("bos", [False, True])
-def test_what_comes_first_is_read_only_if_that_is_asked_for(build, bos):
+def test_what_comes_first_is_read_only_if_that_is_asked_for(bos):
     model = build(lgp_decoder_bos=bos)
     other = PREVIOUS.clone()
     other[:, 0] = 5
@@ -143,7 +98,7 @@ def test_what_comes_first_is_read_only_if_that_is_asked_for(build, bos):
     assert same != bos
 
 
-def test_first_values(build):
+def test_first_values():
     model = build(scale=0)
     encoder, decoder = model.encoder, model.decoder
     for lstm in (encoder.rnn, encoder.parser.layer1.left_to_right, encoder.parser.layer2.right_to_left):
@@ -160,7 +115,7 @@ def test_first_values(build):
 
 
 @pytest.mark.parametrize("dropped", [False, True])
-def test_dropout_of_the_state_and_of_what_makes_it(build, dropped):
+def test_dropout_of_the_state_and_of_what_makes_it(dropped):
     """--lgp-dropout-in: state and both contexts, 3 times 5 numbers, before the 5 that predict a word."""
     decoder = build(dropout=0.5, lgp_dropout_in=dropped).decoder
     sizes = []
@@ -176,7 +131,7 @@ def trained_parser(words, network) -> LatentGraphParserModel:
     return LatentGraphParserModel(words, network, Dictionary(), ["X"] * pos, ["y"] * labels)
 
 
-def test_options_of_a_trained_parser(build):
+def test_options_of_a_trained_parser():
     encoder = build(lgp_word_case="lower").encoder
     trained = trained_parser(encoder.words, encoder.parser)
     fixed = {"lgp_parser_size": 3, "lgp_pos_size": 4, "lgp_parser_path": "parser.pt"}
@@ -190,7 +145,7 @@ def test_options_of_a_trained_parser(build):
             adapt_options(args, trained)
 
 
-def test_checkpoints_of_hydra_need_no_files_of_the_training(build, monkeypatch):
+def test_checkpoints_of_hydra_need_no_files_of_the_training(monkeypatch):
     """The configuration that the model was built from is what checkpoints hold."""
     encoder = build(lgp_word_case="lower").encoder
     trained = trained_parser(encoder.words, encoder.parser)
@@ -199,16 +154,16 @@ def test_checkpoints_of_hydra_need_no_files_of_the_training(build, monkeypatch):
     options = {"_name": "lgp_nmt", **sizes, "lgp_parser_path": "parser.pt", "lgp_parser_parts": "lstms"}
     cfg = OmegaConf.create({"model": options})
     OmegaConf.set_struct(cfg, True)
-    model = build_model(cfg.model, Task())
+    model = build_model(cfg.model, small_models.TASK)
     monkeypatch.undo()
-    again = build_model(OmegaConf.create(OmegaConf.to_container(cfg)).model, Task(), from_checkpoint=True)
+    again = build_model(OmegaConf.create(OmegaConf.to_container(cfg)).model, small_models.TASK, from_checkpoint=True)
     again.load_state_dict(model.state_dict())
     assert again.encoder.words.lowercase == model.encoder.words.lowercase
 
 
 @pytest.mark.parametrize("parts", ["all", "tables", "lstms"])
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_exactly_the_parts_of_a_parser_that_are_asked_for_are_taken(build, graph, parts):
+def test_exactly_the_parts_of_a_parser_that_are_asked_for_are_taken(graph, parts):
     model, donor = build(graph), build("latent")
     for parameter in donor.parameters():
         torch.nn.init.normal_(parameter)

@@ -1,7 +1,6 @@
 """Half epochs, SGD and a learning rate that follows BLEU, in real training runs: fairseq-train with the recipe."""
 
 import json
-import sys
 
 import pytest
 import torch
@@ -25,7 +24,7 @@ RECIPE = [
 ]
 HALVE = ["--lr-scheduler", "halve_on_drop", "--lgp-halve-after", "1"]
 # BLEU of each check, whatever a model has learned: it drops after whole epochs of the data and within them
-SCORES = [5.0, 4.0, 6.0, 3.0, 2.0, 7.0, 7.0, 1.0, 9.0]
+SCORES = [5.0, 4.0, 6.0, 3.0, 2.0, 7.0, 9.0]
 CHECKS = len(SCORES)
 
 
@@ -51,7 +50,7 @@ def scores_by_hand():
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recipe")
-    for number, (split, count) in enumerate((("train", 121), ("valid", 16))):
+    for number, (split, count) in enumerate((("train", 61), ("valid", 8))):
         write_split(folder / split, easy_items(count, number))
     return commands.binarize({split: folder / split for split in ("train", "valid")}, folder / "bin")
 
@@ -96,12 +95,10 @@ def test_the_learning_rate_is_halved_exactly_when_bleu_drops(uninterrupted):
     assert drops == {0, 1}
 
 
-@pytest.mark.parametrize("drops", [True, False])
-def test_a_resumed_run_is_the_uninterrupted_one(data, uninterrupted, tmp_path, drops):
-    """Stopped after a check at which BLEU has dropped, or risen: fairseq saves before it adapts the learning rate."""
+def test_a_resumed_run_is_the_uninterrupted_one(data, uninterrupted, tmp_path):
+    """Stopped after a check at which BLEU has dropped: fairseq saves before it adapts the learning rate."""
     found, last = uninterrupted
-    scores = bleu(found)
-    stop = next(c for c in range(3, CHECKS) if (scores[c - 1] < scores[c - 2]) == drops)
+    stop = next(check for check in range(3, CHECKS) if SCORES[check - 1] < SCORES[check - 2])
     train(data, tmp_path, *HALVE, "--max-epoch", stop)
     resumed = train(data, tmp_path, *HALVE, "--max-epoch", CHECKS)
     assert bleu(resumed) == bleu(found)[stop:]
@@ -115,51 +112,10 @@ def test_a_resumed_run_is_the_uninterrupted_one(data, uninterrupted, tmp_path, d
 def test_a_run_that_stops_within_a_half_epoch_resumes(data, uninterrupted, tmp_path):
     found, last = uninterrupted
     updates = [record for record in found if "loss" in record]
-    stop = next(int(record["num_updates"]) for record in updates if record["epoch"] == 6) + 3
+    stop = next(int(record["num_updates"]) for record in updates if record["epoch"] == 6) + 1
     train(data, tmp_path, *HALVE, "--max-update", stop)
     resumed = train(data, tmp_path, *HALVE, "--max-epoch", CHECKS)
     assert next(record["epoch"] for record in resumed if "loss" in record) == 6
-    assert bleu(resumed)[-4:] == bleu(found)[-4:]
+    assert bleu(resumed)[-2:] == bleu(found)[-2:]
     actual, expected = commands.parameters(tmp_path / "checkpoint_last.pt"), commands.parameters(last)
     assert all(torch.equal(actual[name], value) for name, value in expected.items())
-
-
-HYDRA = """
-import fairseq_syntax.systems.lgp.decayed_sgd, fairseq_syntax.systems.lgp.halve_on_drop
-from fairseq_cli.hydra_train import cli_main
-cli_main()
-"""
-
-
-def test_hydra(data, tmp_path):
-    """The schedule finds the parts of an epoch where options of two components are two things."""
-    overrides = [
-        *("common.cpu=true", "distributed_training.distributed_world_size=1", "common.log_format=json"),
-        *(
-            "dataset.batch_size=8",
-            "dataset.num_workers=0",
-            "common.log_interval=1",
-            f"common.user_dir={commands.PACKAGE}",
-        ),
-        *("+task._name=syntax_translation", f"+task.data={data}", "+task.epoch_parts=2"),
-        *("+model._name=nmt_lstm_tiny", "optimization.lr=[1.0]", "optimization.max_epoch=5"),
-        *("+optimizer._name=lgp_sgd", "+optimizer.momentum=0.5", f"checkpoint.save_dir={tmp_path / 'run'}"),
-        # a loss that falls is worse by this measure
-        *(
-            "~lr_scheduler",
-            "+lr_scheduler._name=halve_on_drop",
-            "+lr_scheduler.lgp_halve_after=1",
-            "+lr_scheduler.lr_shrink=0.999",
-        ),
-        *("checkpoint.maximize_best_checkpoint_metric=true", "optimization.clip_norm=0.1"),
-    ]
-    log = commands.run_process(sys.executable, "-c", HYDRA, *overrides, cwd=tmp_path)
-    found = commands.records(log)
-    losses = [float(record["valid_loss"]) for record in found if "valid_loss" in record]
-    assert len(losses) == 5 and losses[-1] < losses[0]
-    # the two checks of the first epoch are spared
-    fell = [number > 1 and losses[number] < losses[number - 1] for number in range(4)]
-    expected = [0.999 ** sum(fell[:checks]) for checks in range(5)]
-    assert [[*rates(found)[epoch]] for epoch in range(1, 6)] == [[pytest.approx(rate, abs=1e-5)] for rate in expected]
-    cfg = torch.load(tmp_path / "run" / "checkpoint_last.pt", weights_only=True)["cfg"]
-    assert cfg["optimizer"]["momentum"] == 0.5 and cfg["lr_scheduler"]["epoch_parts"] == 2

@@ -86,11 +86,6 @@ def test_the_check_before_counts_not_the_best():
     assert [schedule.step(i, value) for i, value in enumerate([9.0, 2.0, 3.0, 3.0, 2.5], 1)] == [1, 0.5, 0.5, 0.5, 0.25]
 
 
-def test_tasks_without_parts_have_one():
-    schedule = build("halve_on_drop", lgp_halve_after=2)
-    assert [schedule.step(i, -float(i)) for i in range(1, 5)] == [1, 1, 0.5, 0.25]
-
-
 def test_an_epoch_without_validation_changes_nothing():
     schedule = build("halve_on_drop", lgp_halve_after=0)
     rates = [schedule.step(i, value) for i, value in enumerate([5.0, None, None, 4.0], 1)]
@@ -123,7 +118,6 @@ def test_every_pass_has_its_norm():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("inverse_epoch", {"lr": [1.0, 0.5]}, r"--lr \[1.0, 0.5\]: inverse_epoch starts with one learning rate"),
         ("inverse_epoch", {"lgp_pass_clip_norms": [1.0]}, r"--lgp-pass-clip-norms \[1.0\]: give 2 numbers"),
         ("inverse_epoch", {"lgp_pass_clip_norms": [1.0, -1.0]}, "none negative"),
         ("inverse_epoch", {"lgp_pass_clip_norms": [1.0, 2.0], "optimizer": "nag"}, "needs --optimizer lgp_sgd"),

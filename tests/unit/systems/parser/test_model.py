@@ -31,45 +31,6 @@ def build(folder):
     return get
 
 
-def spread(model):
-    """Parameters far from zero."""
-    for parameter in model.parameters():
-        torch.nn.init.uniform_(parameter, -0.8, 0.8)
-    for table in (model.words.words, model.words.ngrams):
-        torch.nn.init.zeros_(table.weight[table.padding_idx])
-    return model
-
-
-TOKENS = torch.tensor([[5, 6, 7, 8, 2], [9, 4, 10, 2, 1], [6, 2, 1, 1, 1], [2, 1, 1, 1, 1]])
-LENGTHS = torch.tensor([5, 4, 2, 1])
-
-
-def test_tags_and_labels(build):
-    model = build()
-    assert sorted(model.pos) == model.pos == ["ADJ", "DET", "NOUN", "PUNCT", "VERB"]
-    assert model.labels == ["amod", "det", "nsubj:outer", "obj", "punct", "root"]
-    assert "nsubj" in build(task={"lgp_strip_subtypes": True}).labels
-
-
-def test_tags_only(build):
-    model = spread(build())
-    full, tags = model(TOKENS, LENGTHS), model(TOKENS, LENGTHS, tags_only=True)
-    assert torch.equal(full.pos_log_probs, tags.pos_log_probs)
-    assert tags.heads is None and tags.head_log_probs is None and tags.labels is None and tags.label_log_probs is None
-
-
-def test_latent_heads_are_those_of_the_graph(build):
-    """On either side of the padding: tests/contract/test_architectures.py, of LGP-NMT."""
-    model = spread(build())
-    found, graph = model.latent_heads(TOKENS, LENGTHS), model(TOKENS, LENGTHS)
-    for row, length in enumerate(LENGTHS.tolist()):
-        size = length - 1
-        assert torch.equal(found["arc_marginals"][row, :size, :size], graph.heads[row, :size, :size])
-        assert torch.equal(found["root_marginals"][row, :size], graph.heads[row, :size, size])
-        assert found["word_mask"][row].tolist() == [i < size for i in range(5)]
-    assert torch.isfinite(found["arc_scores"]).all() and torch.isfinite(found["root_scores"]).all()
-
-
 def test_words_with_rows(build, folder, tmp_path):
     counts = {}
     for line in (folder / "train.conllu").read_text().splitlines():
