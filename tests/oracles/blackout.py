@@ -32,9 +32,8 @@ def loss(logits: list[float], target: int, noise: list[int], q: list[float], mas
     return total
 
 
-def gradient(logits: list[float], target: int, noise: list[int], q: list[float], mask: bool = False) -> list[float]:
+def gradient(logits: list[float], target: int, noise: list[int], q: list[float]) -> list[float]:
     """Derivatives of the loss by the logits of all words, by the formula, with f = 1 / (1 - p)."""
-    noise = [word for word in noise if not (mask and word == target)]
     found = probabilities(logits, target, noise, q)
     f = [1 / rejected for _, rejected in found[1:]]
     result = [0.0] * len(logits)

@@ -1,4 +1,4 @@
-"""Trees that are made of the characters: actions against a loop, batches, and the limits of trees."""
+"""Trees that are made of the characters: actions against a loop, and the limits of trees."""
 
 import torch
 from hypothesis import given

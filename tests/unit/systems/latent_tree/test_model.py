@@ -1,4 +1,4 @@
-"""The latent-tree translator as a model: padding, options, and its gradients against all trees there are."""
+"""The latent-tree translator as a model: padding, precision, options, what a loss trains, attention."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The task of latent trees: data, forced trees, the file of trees, repeated words, options that cannot be."""
+"""The task of latent trees: forced trees, the file of trees, training steps."""
 
 from argparse import Namespace
 from pathlib import Path
@@ -49,8 +49,7 @@ def task_of(data, **options) -> TreeTranslationTask:
 # --- data -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("trees", "space"), [("words", SPACE), ("flat", None)])
-@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize(("trees", "space", "left"), [("words", SPACE, True), ("flat", None, False)])
 def test_forced_trees_are_those_of_the_text(data, trees, space, left):
     task = task_of(data, rnng_forced_trees=trees, left_pad_source=left)
     task.load_dataset("train")
@@ -203,3 +202,8 @@ def test_file_of_no_sentences(tmp_path):
     file = TreeFile(str(tmp_path / "trees"))
     file.expect(0)
     assert not list(tmp_path.iterdir())
+
+
+def test_buckets_are_refused(data):
+    with pytest.raises(ValueError, match="--num-batch-buckets"):
+        task_of(data, num_batch_buckets=2)

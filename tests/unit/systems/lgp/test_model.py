@@ -1,4 +1,4 @@
-"""LGP-NMT and its rivals: against loops over words, identities, first values, overfitting."""
+"""LGP-NMT and its rivals: against loops over words, given heads, first values, trained parsers."""
 
 import argparse
 import copy

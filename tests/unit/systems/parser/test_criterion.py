@@ -1,4 +1,4 @@
-"""The loss of tags, heads and labels: against loops, successive regularisation, overfitting."""
+"""The loss of tags, heads and labels: against loops, successive regularisation, figures."""
 
 import argparse
 import math

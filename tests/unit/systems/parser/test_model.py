@@ -1,4 +1,4 @@
-"""The parser as a model: what it is built of, padding on either side, what others take over from it."""
+"""The parser as a model: words that have rows, what decays, given vectors, what is refused."""
 
 import argparse
 
@@ -82,3 +82,10 @@ def test_embeddings_are_frozen_if_given(build, tmp_path):
     trained = build(lgp_word_vectors=str(vectors), lgp_train_vectors=True, lgp_word_case="written")
     assert trained.words.words.weight.requires_grad and not trained.words.lowercase
     assert build().words.words.weight.requires_grad
+
+
+def test_other_tasks_and_checkpoints_are_refused(repository):
+    with pytest.raises(ValueError, match="--task dependency_parsing"):
+        LatentGraphParserModel.build_model(argparse.Namespace(), argparse.Namespace())
+    with pytest.raises(ValueError, match="a checkpoint of nmt_lstm, not of a parser"):
+        LatentGraphParserModel.load(repository / "tests" / "golden" / "checkpoints" / "nmt_lstm.pt")

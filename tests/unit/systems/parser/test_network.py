@@ -199,6 +199,13 @@ def test_clamped_heads_take_the_place_of_the_soft_ones_and_labels_follow():
     assert (clamped.labels[~word_mask(sizes, 5)] == 0).all()
 
 
+def test_a_pass_over_tags_computes_nothing_else():
+    parser, (x, sizes, *_) = randomized(), batch_of([5, 3])
+    tags = parser(x, sizes, tags_only=True)
+    assert torch.equal(tags.pos_log_probs, parser(x, sizes).pos_log_probs)
+    assert tags.heads is None and tags.labels is None and tags.head_log_probs is None and tags.label_log_probs is None
+
+
 def test_parameters_are_as_many_as_the_formula_says():
     d1, d2, tags, labels = 100, 50, 45, 46
 

@@ -1,4 +1,4 @@
-"""Treebanks as a parser is trained on them: columns, vocabulary, batches, passes, snapshots."""
+"""Treebanks as a parser is trained on them: columns, vocabulary, batches, passes, new words."""
 
 import argparse
 import gzip
@@ -109,12 +109,21 @@ def test_vocabulary_with_that_of_a_translator(path):
     assert "X" not in vocabulary["pos"] and vocabulary["labels"] == ["nmod:poss", "root"]
 
 
-def test_treebanks_without_tags_or_trees(path):
+def test_treebanks_that_cannot_be_used(path, tmp_path):
     one, bare, _ = read_treebank(path)
     with pytest.raises(ValueError, match="no part-of-speech tags"):
         build_vocabulary([bare], [one])
     with pytest.raises(ValueError, match="no trees"):
         build_vocabulary([one], [bare])
+    (tmp_path / "empty.conllu").write_text("# nothing\n\n")
+    with pytest.raises(TreeFormatError, match="no sentences"):
+        read_treebank(tmp_path / "empty.conllu")
+    other, stored = task_of(), task_of(data=str(path.parent)).get_checkpoint_dict()["DependencyParsingTask"]
+    with pytest.raises(ValueError, match="name the folder"):
+        other.set_checkpoint_dict(stored)
+    other.state.merge_state_dict({"vocabulary": {"words": ["b"]}})
+    with pytest.raises(ValueError, match="other words, tags or labels"):
+        other.set_checkpoint_dict(stored)
 
 
 def test_batch(path):

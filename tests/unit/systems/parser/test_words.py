@@ -317,3 +317,8 @@ def test_a_representation_starts_from_files(file):
     assert (module.ngrams.weight[cat] == 7).all() and (module.ngrams.weight[0] == 0).all()
     rest = module.ngrams.weight[others].detach()
     assert 0.9 / 50 < rest.abs().max() <= 1 / 50
+
+
+def test_files_that_are_not_there_are_named_with_their_option(file):
+    with pytest.raises(ValueError, match=r"--lgp-word-vectors .*: no such file of vectors, or it is empty"):
+        load_vectors(representation(), file(""))
