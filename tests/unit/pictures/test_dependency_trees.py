@@ -1,7 +1,6 @@
 """Drawn trees and heat maps: everything is there, and labels can be read."""
 
 import random
-import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
@@ -11,19 +10,12 @@ from hypothesis import strategies as st
 from matplotlib import pyplot as plt
 
 from fairseq_syntax.pictures.arcs import OTHER
-from fairseq_syntax.pictures.attention_maps import draw_attention, draw_heat_map, draw_positions
+from fairseq_syntax.pictures.attention_maps import draw_annotations, draw_attention, draw_heat_map, draw_positions
 from fairseq_syntax.pictures.dependency_trees import draw_tree
-from fairseq_syntax.pictures.figures import save_figure
 from fairseq_syntax.pictures.tree_variants import Variant, draw_variants
 
 WORDS = [*"a mm $5 and $6 Donaudampfschifffahrtsgesellschaft , i W_x^2 <b> & {x} \\frac \u00e4".split()] * 3
 FORTY = WORDS[:40]
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def boxes(figure, texts):
@@ -131,41 +123,11 @@ def test_variants_mark_what_another_lacks():
     assert len({round(box.y0) for box in boxes(figure, [texts[f"translation-2-{i}"] for i in range(18)])}) > 1, "wraps"
 
 
-@settings(max_examples=10)
-@given(st.lists(st.integers(-1, 5), min_size=6, max_size=6))
-def test_any_heads_can_be_drawn(heads):
-    heads = [head if head != i else -1 for i, head in enumerate(heads)]
-    figure = draw_tree(list("abcdef"), heads)
-    assert len(figure.axes[0].patches) == 6
-    plt.close(figure)
-
-
-@pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
-def test_a_tree_of_one_word_in_every_format(tmp_path, suffix):
-    path = tmp_path / "new" / f"tree.{suffix}"
-    save_figure(draw_tree(["$a$ <b>"], [-1]), path)
-    assert [file.name for file in path.parent.iterdir()] == [path.name]
-    start = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[suffix]
-    assert path.read_bytes().startswith(start)
-    if suffix == "svg":
-        ElementTree.parse(path)
-
-
-def test_a_tree_without_labels_has_the_word_root_where_its_root_is():
-    figure = draw_tree(["I", "'m", "."], [1, -1, 1], labels=["_"] * 3, gold=[-1, 0, 0])
-    texts = {text.get_text(): text for text in figure.axes[0].texts if "label" in (text.get_gid() or "")}
-    assert [(text.get_gid(), text.get_text()) for text in figure.axes[0].texts if text.get_text() == "root"] == [
-        ("label-arc-1", "root"),
-        ("label-gold-0", "root"),
-    ]
-    assert set(texts) == {"root"}
-
-
 def labels_of(figure, axis):
     return [boxes(figure, [t for t in a.get_ticklabels() if t.get_text()]) for a in (axis.xaxis, axis.yaxis)]
 
 
-@pytest.mark.parametrize("size", [1, 40, 80])
+@pytest.mark.parametrize("size", [1, 80])
 def test_labels_of_heat_maps_can_be_read(size):
     rows, columns = [*WORDS, *WORDS][:size], ["ROOT", *[*WORDS, *WORDS][:size]]
     weights = np.full((size, size + 1), 1 / (size + 1))
@@ -179,15 +141,6 @@ def test_labels_of_heat_maps_can_be_read(size):
     assert np.array_equal(axis.images[0].get_array(), weights)
 
 
-def test_labels_of_attention_heads_can_be_read():
-    weights = np.full((2, 40, 40), 1 / 40)
-    figure = draw_attention(weights, FORTY, np.full(40, np.nan))
-    figure.canvas.draw()
-    for axis in figure.axes[:2]:
-        for found in labels_of(figure, axis):
-            assert overlapping(found) == []
-
-
 def grid_of(figure, axes):
     """(number of rows, number of columns) that the axes stand in."""
     figure.canvas.draw()
@@ -195,7 +148,7 @@ def grid_of(figure, axes):
     return len({round(p.y0, 3) for p in places}), len({round(p.x0, 3) for p in places})
 
 
-@pytest.mark.parametrize(("heads", "grid"), [(1, (1, 1)), (2, (1, 2)), (3, (2, 2)), (4, (2, 2)), (8, (3, 3))])
+@pytest.mark.parametrize(("heads", "grid"), [(2, (1, 2)), (3, (2, 2)), (8, (3, 3))])
 def test_more_than_two_heads_stand_in_a_grid(heads, grid):
     weights = np.random.default_rng(0).dirichlet(np.ones(5), size=(heads, 5)) / 2
     figure = draw_attention(weights, FORTY[:5], np.array([1, 0.5, 4, np.nan, 0]))
@@ -220,14 +173,13 @@ def test_a_heat_map_goes_to_its_largest_weight():
     assert figure.axes[0].images[0].get_clim() == (0, 1)
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_weights_that_are_no_numbers_are_refused(bad):
-    weights = np.full((1, 2, 2), 0.5)
-    weights[0, 1, 1] = bad
-    tokens = ["a", "b"]
+def test_weights_that_are_no_numbers_are_refused():
+    right, wrong, tokens = np.full((1, 2, 2), 0.5), np.array([[[0.5, 0.5], [0.5, np.inf]]]), ["a", "b"]
     with pytest.raises(ValueError, match="the attention weights: NaN or infinite"):
-        draw_attention(weights, tokens, None)
+        draw_attention(wrong, tokens, None)
     with pytest.raises(ValueError, match="the attention weights: NaN or infinite"):
-        draw_heat_map(weights[0], tokens, tokens, row_name="r", column_name="c")
+        draw_heat_map(wrong[0], tokens, tokens, row_name="r", column_name="c")
+    with pytest.raises(ValueError, match="the annotations: NaN or infinite"):
+        draw_annotations(wrong[0], tokens)
     with pytest.raises(ValueError, match="the predicted positions: NaN or infinite"):
-        draw_positions(np.full((1, 2, 2), 0.5), np.array([[1.0, bad]]), tokens, tokens)
+        draw_positions(right, np.array([[1.0, np.nan]]), tokens, tokens)

@@ -2,7 +2,6 @@
 
 import html
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -49,7 +48,6 @@ def test_the_picture_shows_every_token_darker_for_a_higher_norm_and_none_over_an
     for n in range(4):
         token = tokens[starts[n]].get_window_extent(renderer)
         assert first[n].y0 > token.y1 and (n == 0 or first[n].y1 < tokens[starts[n] - 1].get_window_extent(renderer).y0)
-    plt.close(figure)
 
 
 @pytest.mark.parametrize("norms", [[0.5, 4.0], [2.0, 2.0]])
@@ -63,4 +61,3 @@ def test_the_picture_has_a_bar_of_its_colours(norms):
     for token, norm in zip(text.texts[-2:], norms, strict=True):
         expected = colours((norm - low) / (high - low))
         assert token.get_bbox_patch().get_facecolor() == pytest.approx(expected, abs=0.01)
-    plt.close(figure)

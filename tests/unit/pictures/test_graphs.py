@@ -10,16 +10,10 @@ from matplotlib import pyplot as plt
 
 from fairseq_syntax.pictures.arcs import levels
 from fairseq_syntax.pictures.figures import save_figure
-from fairseq_syntax.pictures.graphs import WIDEST, draw_graph, edges
+from fairseq_syntax.pictures.graphs import WIDEST, draw_graph
 
 SVG = "{http://www.w3.org/2000/svg}"
 WORDS = [*"a mm $5 and $6 Donaudampfschifffahrtsgesellschaft , i W_x^2 <b> & {x} \\frac \u00e4".split()] * 2
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def random_graph(size, seed=0):
@@ -55,7 +49,7 @@ def test_levels(arcs):
                 assert found[i] > found[j]
 
 
-@pytest.mark.parametrize("threshold", [0.02, 0.1, 0.45])
+@pytest.mark.parametrize("threshold", [0.1, 0.45])
 def test_arcs_of_the_picture(tmp_path, threshold):
     graph, path = random_graph(len(WORDS)), tmp_path / "graph.svg"
     save_figure(draw_graph(WORDS, graph, threshold=threshold), path)
@@ -101,13 +95,12 @@ def test_where_arcs_are_and_what_they_say():
     assert set(arcs) == {f"arc-{d}-{h}" for d, h in above} | {f"gold-{w + 1}-{h + 1}" for w, h in enumerate(gold)}
     for name, arc in arcs.items():
         kind, dependent, head = name.split("-")
-        path = arc._path_original
-        vertices = axis.transData.transform(path.vertices)
+        vertices = axis.transData.transform(arc._path_original.vertices)
         # arcs meet a word 3 points apart
         for place, word in ((vertices[0][0], head), (vertices[-1][0], dependent)):
             at_word = sum(other.startswith(kind) and word in other.split("-")[1:] for other in arcs)
             assert place == pytest.approx(centres[int(word)], abs=3 * at_word * 100 / 72 + 1)
-        assert (path.vertices[1][1] > path.vertices[0][1]) == (kind == "arc")
+        assert (vertices[1][1] > vertices[0][1]) == (kind == "arc")
         if kind == "arc":
             right = gold[int(dependent) - 1] == int(head) - 1
             assert (arc.get_linestyle() in ("-", "solid")) == right
@@ -127,7 +120,6 @@ def test_certain_arcs_have_no_number():
     figure = draw_graph(["a", "b"], np.array([[0.996, 0, 0.004], [0, 0.99, 0.01]]), threshold=0.1, labels=["x", "y"])
     texts = {text.get_gid(): text.get_text() for text in figure.axes[0].texts}
     assert (texts["probability-1-0"], texts["probability-2-1"]) == ("x", "y .99")
-    plt.close(figure)
 
 
 @settings(max_examples=10, deadline=None)
@@ -137,23 +129,3 @@ def test_any_graph_can_be_drawn(size, seed, threshold):
     figure = draw_graph(WORDS[:size], graph, threshold=threshold, gold=[-1] * size)
     assert len(figure.axes[0].patches) == int((graph > threshold).sum()) + size
     plt.close(figure)
-
-
-@pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
-def test_formats(tmp_path, suffix):
-    path = tmp_path / "new" / f"graph.{suffix}"
-    save_figure(draw_graph(["$a$ <b>"], np.array([[1.0, 0.0]])), path)
-    start = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[suffix]
-    assert path.read_bytes().startswith(start)
-
-
-def test_edges_are_those_above_the_threshold():
-    graph = random_graph(9, 1)
-    for threshold in (0.0, 0.05, 0.3, float(graph[4, 2]), 1.0):
-        expected = []
-        for word in range(9):
-            heads = [head for head in range(10) if graph[word, head] > threshold]
-            expected += [[word, head] for head in sorted(heads, key=lambda head: -graph[word, head])]
-        assert edges(graph, threshold).tolist() == expected
-    assert edges(graph, 0.0).shape == (9 * 9, 2)
-    assert edges(np.zeros((0, 1)), 0.1).shape == (0, 2)
