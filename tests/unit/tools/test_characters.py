@@ -43,19 +43,6 @@ def test_standard_streams(monkeypatch, capsys):
     assert pipe(monkeypatch, capsys, CHARACTERS.encode(), "--restore") == (0, "Eine Gruppe\n\na_b\n", "")
 
 
-@pytest.mark.parametrize(
-    ("rule", "expected"), [("none", "a b a b c a b"), ("adjacent", "a b c a b"), ("seen", "a b c")]
-)
-def test_repeated_pairs_of_words(monkeypatch, capsys, rule, expected):
+def test_repeated_pairs_of_words(monkeypatch, capsys):
     characters = "a ▁ b ▁ a ▁ b ▁ c ▁ a ▁ b\n".encode()
-    status, out, _ = pipe(monkeypatch, capsys, characters, "--restore", "--dedup", rule)
-    assert (status, out) == (0, f"{expected}\n")
-
-
-def test_real_captions(real_data, tmp_path):
-    source = real_data / "multi30k" / "train.de.gz"
-    assert main(["--input", str(source), "--output", str(tmp_path / "characters")]) == 0
-    assert main(["--input", str(tmp_path / "characters"), "--restore", "--output", str(tmp_path / "text")]) == 0
-    with gzip.open(source, "rt", encoding="utf-8", newline="\n") as lines:
-        expected = [" ".join(line.split()) for line in lines]
-    assert (tmp_path / "text").read_text(encoding="utf-8").split("\n") == [*expected, ""]
+    assert pipe(monkeypatch, capsys, characters, "--restore", "--dedup", "adjacent")[:2] == (0, "a b c a b\n")
