@@ -15,11 +15,20 @@ from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
+import programs
 import pytest
 import sacrebleu
 from contract.command_lines import parse
 
-from fairseq_syntax.experiment import default_jobs
+from fairseq_syntax.evaluate.results import read_results
+from fairseq_syntax.experiment import default_jobs, records, schedule
+from fairseq_syntax.experiment import run as runs
+from fairseq_syntax.experiment.plan import PlanError, Split, read_plan
+from fairseq_syntax.experiment.records import describe, environment, hashes, read_log, scores
+from fairseq_syntax.experiment.run import Run, RunError, read_records, status
+from fairseq_syntax.experiment.schedule import minutes_left, run_all
+from fairseq_syntax.files import staged
+from fairseq_syntax.tools import experiment as verb
 
 FOLDER = Path(__file__).resolve().parents[3] / "examples" / "experiments"
 TABLES = sorted(FOLDER.glob("*.toml"))
@@ -57,13 +66,20 @@ nmt_lstm = { family = "recurrent", options = "--arch nmt_lstm_tiny" }
 """
 
 
+def arguments(table: Path, folder: Path, *options: str) -> list[str]:
+    places = ["--output", str(folder / "out"), "--results", str(folder / "results")]
+    return [str(table), *places, "--jobs", "1", *options]
+
+
 def command(table: Path, folder: Path, *options: str) -> list[str]:
-    arguments = [str(table), "--output", str(folder / "out"), "--results", str(folder / "results"), "--jobs", "1"]
-    return [sys.executable, "-m", "fairseq_syntax", "experiment", *arguments, *options]
+    return [sys.executable, "-m", "fairseq_syntax", "experiment", *arguments(table, folder, *options)]
 
 
 def experiment(table: Path, folder: Path, *options: str) -> subprocess.CompletedProcess:
     return subprocess.run(command(table, folder, *options), capture_output=True, text=True)
+
+
+run = programs.runner(verb)
 
 
 @pytest.fixture(scope="module")
@@ -87,10 +103,9 @@ def write(path: Path, updates: int, extra: str = "") -> Path:
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda path: path.stem)
-def test_what_the_tables_train_is_accepted(table, tmp_path):
-    printed = experiment(table, tmp_path, "--dry-run")
-    assert printed.returncode == 0, printed.stderr
-    commands = [shlex.split(line) for line in printed.stdout.splitlines()]
+def test_what_the_tables_train_is_accepted(table, run, tmp_path):
+    printed = run(*arguments(table, tmp_path, "--dry-run"))
+    commands = [shlex.split(line) for line in printed.splitlines()]
     commands = [words for words in commands if words[words.index("--seed") + 1] == "1"]
     for words in commands:
         parse(words)
@@ -169,7 +184,6 @@ def test_killed_and_started_again_a_line_added_a_line_that_fails(data, tmp_path)
     assert set(record["sha256"]) >= {"corpus/train.en", "corpus/train.en.conllu"}
     hypotheses = gzip.decompress((data / "results" / "nmt_lstm-1.challenge.txt.gz").read_bytes()).decode().split("\n")
     references = (data / "out" / "corpus" / "challenge.de").read_text().splitlines()
-    assert len(hypotheses) - 1 == len(references) == 40
     bleu = sacrebleu.BLEU(tokenize="none").corpus_score(hypotheses[:-1], [references]).score
     assert record["scores"]["challenge"]["BLEU"]["score"] == pytest.approx(bleu)
     assert record["scores"]["challenge"]["agreement"]["overall"]["n"] == 40
@@ -181,7 +195,6 @@ def test_killed_and_started_again_a_line_added_a_line_that_fails(data, tmp_path)
     comparison = json.loads((data / "results" / "comparisons" / "challenge.nmt_lstm.json").read_text())
     (test,) = comparison["tests"]
     assert (test["system"], test["delta"], test["holm"]["randomization"]) == ("copy", 0, 1)
-    assert sum(group["size"] for group in comparison["buckets"][0]["groups"]) == 40
 
     # what has a record is not run again
     written = {path: path.stat().st_mtime_ns for path in (data / "results").iterdir()}
@@ -203,24 +216,15 @@ def test_killed_and_started_again_a_line_added_a_line_that_fails(data, tmp_path)
     assert max(len(line.split()) for line in shorter) < max(len(line.split()) for line in hypotheses)
     table.write_text(text)
 
-    # other settings under the same name are not mixed with what was begun
+    # other data are not mixed with what was begun
     (data / "results" / "copy-1.json").unlink()
-    table.write_text(table.read_text().replace("--lr 1e-3", "--lr 2e-3"))
-    changed = experiment(table, data, "--only", "copy")
-    assert changed.returncode == 1 and "begun with other settings" in changed.stderr
-
-    # nor is other data
-    table.write_text(text)
-    corpus = data / "out" / "corpus" / "train.en"
-    corpus.write_text(before := corpus.read_text() + "one more\n")
+    with open(data / "out" / "corpus" / "train.en", "a") as corpus:
+        corpus.write("one more\n")
     changed = experiment(table, data, "--only", "copy")
     assert changed.returncode == 1 and "begun with other data (data.sha256)" in changed.stderr
-    corpus.write_text(before.removesuffix("one more\n"))
 
 
 def test_logs_are_read(tmp_path, monkeypatch):
-    from fairseq_syntax.experiment.records import read_log
-
     entries = [
         ("train", {"epoch": 1, "train_loss": "7", "train_train_wall": "50", "train_wall": "61"}),
         ("valid", {"epoch": 1, "valid_loss": "6.5", "valid_ppl": "90.5", "valid_num_updates": "10", "valid_wps": "3"}),
@@ -248,8 +252,6 @@ def test_logs_are_read(tmp_path, monkeypatch):
 
 
 def test_records_name_what_speed_and_rounding_depend_on_but_no_folder(monkeypatch):
-    from fairseq_syntax.experiment.records import describe, environment
-
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
     monkeypatch.setenv("LD_PRELOAD", "/opt/lib/mkl.so:/usr/lib/libjemalloc.so.2 other.so")
@@ -265,15 +267,12 @@ def test_records_name_what_speed_and_rounding_depend_on_but_no_folder(monkeypatc
 
 
 def test_commands_are_the_same_from_any_folder(tmp_path, monkeypatch):
-    from fairseq_syntax.experiment import run as training
-    from fairseq_syntax.experiment.plan import read_plan
-
     plan = read_plan(write(tmp_path / "tiny.toml", 3))
 
     def relative(checkout: str, out: str) -> dict[str, str]:
-        monkeypatch.setattr(training, "CHECKOUT", Path(checkout))
-        monkeypatch.setattr(training, "USER_DIR", Path(checkout, "fairseq_syntax"))
-        return training.Run(plan, plan.systems["nmt_lstm"], 1, Path(out), tmp_path).commands()
+        monkeypatch.setattr(runs, "CHECKOUT", Path(checkout))
+        monkeypatch.setattr(runs, "USER_DIR", Path(checkout, "fairseq_syntax"))
+        return Run(plan, plan.systems["nmt_lstm"], 1, Path(out), tmp_path).commands()
 
     expected = relative("/checkout", "/OUT")
     assert expected["train"].startswith("fairseq-train $OUT/data-bin --user-dir ./fairseq_syntax --num-workers 0 ")
@@ -284,8 +283,6 @@ def test_commands_are_the_same_from_any_folder(tmp_path, monkeypatch):
     ("raised", "reason"), [(ValueError("no text"), "no text"), (KeyError("loss"), "KeyError: 'loss'")]
 )
 def test_a_run_that_ends_unforeseen_has_failed(raised, reason, tmp_path, capsys):
-    from fairseq_syntax.experiment.schedule import run_all
-
     def finish():
         raise raised
 
@@ -296,9 +293,6 @@ def test_a_run_that_ends_unforeseen_has_failed(raised, reason, tmp_path, capsys)
 
 
 def test_a_broken_challenge_is_named(tmp_path, monkeypatch):
-    from fairseq_syntax.experiment.plan import PlanError, Split
-    from fairseq_syntax.experiment.records import scores
-
     for name in ("test.de", "challenge.tsv"):
         (tmp_path / name).write_text("ein hund\n")
     with pytest.raises(PlanError, match=r"challenge\.tsv, line 1: not the header of a challenge set"):
@@ -311,13 +305,11 @@ def test_a_broken_challenge_is_named(tmp_path, monkeypatch):
         ('family = "recurrent", options', 'family = "recurent", options', "family recurent; choose from recurrent"),
         ("patience = 50", "patients = 50", "patients is not a setting; choose from"),
         ("max_updates = 3\n", "", "max_updates"),
-        ('options = "--arch nmt_lstm_tiny"', 'options = "--arch \'nmt"', "options: No closing quotation"),
         ("valid = {", "dev = {", "splits.valid is missing"),
         ('nmt_lstm = { family = "recurrent",', 'nmt_lstm = { trees = "silver", family = "recurrent",', "'silver'"),
         ("nmt_lstm = { family", 'nmt_lstm = { control = "silver", family', "control silver is not among the systems"),
         ("[splits]", "[splits", "line 7"),
         ("seeds = [1]", 'seeds = [1]\ndefault_trees = "silver"', "default_trees = 'silver'; choose from"),
-        ("seeds = [1]", "seeds = 1", "seeds = 1: give a list of whole numbers, such as [1]"),
         ("seeds = [1]", "seeds = [1, true]", "seeds = [1, True]: give a list of whole numbers"),
         ('hashed = ["corpus/*"]', 'hashed = "corpus/*"', "hashed = 'corpus/*': give a list of texts"),
         ('options = "--arch nmt_lstm_tiny"', 'options = ["--arch", "x"]', "options = ['--arch', 'x']: give a text"),
@@ -328,7 +320,6 @@ def test_a_broken_challenge_is_named(tmp_path, monkeypatch):
         ("patience = 50", 'like = ["a"]', "families.recurrent: like ['a']; choose from recurrent"),
         ("[systems]", '[families.a]\nlike = "b"\n[families.b]\nlike = "a"\n[systems]', "families.a: like b; choose"),
         ("--batch-size 20", "--lr '1", "families.recurrent: options: No closing quotation"),
-        ('data = "data-bin"', 'data = "data-{tree}"', "data = 'data-{tree}': may have no braces but {trees}"),
         ('data = "data-bin"', 'data = "{trees.x}"', "data = '{trees.x}': may have no braces but {trees}"),
         ("nmt_lstm = { family", 'nmt_lstm = { control = "nmt_lstm", family', "control nmt_lstm is a baseline"),
         ('baseline = "nmt_lstm"', 'baseline = "lstm"', "families.recurrent: baseline lstm is not among the systems"),
@@ -336,8 +327,6 @@ def test_a_broken_challenge_is_named(tmp_path, monkeypatch):
     ],
 )
 def test_mistakes_in_a_table_are_named(old, new, said, tmp_path, monkeypatch):
-    from fairseq_syntax.experiment.plan import PlanError, read_plan
-
     table = write(tmp_path / "tiny.toml", 3)
     assert old in table.read_text()
     table.write_text(table.read_text().replace(old, new))
@@ -346,12 +335,12 @@ def test_mistakes_in_a_table_are_named(old, new, said, tmp_path, monkeypatch):
     assert str(refused.value).startswith(f"{table}: ") and said in str(refused.value)
 
 
-def test_only_what_is_named_is_left_and_other_names_are_refused(tmp_path):
+def test_only_what_is_named_is_left_and_other_names_are_refused(run, tmp_path):
     table = write(tmp_path / "tiny.toml", 3, 'other = { family = "recurrent", options = "", seeds = [7, 8] }\n')
-    done = experiment(table, tmp_path, "--list", "--only", "other-8", "nmt_lstm")
-    assert done.returncode == 0 and done.stdout.split() == ["nmt_lstm-1", "other-8"]
-    done = experiment(table, tmp_path, "--list", "--only", "other-1")
-    assert done.returncode == 1 and "--only other-1: choose from nmt_lstm, other, or one of their runs" in done.stderr
+    printed = run(*arguments(table, tmp_path, "--list", "--only", "other-8", "nmt_lstm"))
+    assert printed.split() == ["nmt_lstm-1", "other-8"]
+    run(*arguments(table, tmp_path, "--list", "--only", "other-1"), status=1)
+    assert "--only other-1: choose from nmt_lstm, other, or one of their runs" in run.said
 
 
 def test_an_interrupt_waits_for_nothing_and_starts_nothing(tmp_path):
@@ -385,42 +374,31 @@ def write_record(run, **more) -> None:
     """As much of a record as is looked at."""
     bleu = {"BLEU": {"score": 1.0, "signature": "tok:none"}}
     scores = {"valid": bleu, "challenge": {**bleu, "agreement": {"overall": {"accuracy": 0.5}}}}
-    more = {"family": "f", "trees": "gold", "stopped": "cap", "updates": 9, "minutes": {}, "commit": "c", **more}
-    more = {"system": run.system.name, "seed": run.seed, **more}
-    record = {
-        "commands": run.commands(),
-        "checkpoint": {"chosen": "checkpoint_best"},
-        "sha256": {},
-        "scores": scores,
-        **more,
-    }
-    run.record.write_text(json.dumps(record))
+    record = {"system": run.system.name, "seed": run.seed, "family": "f", "trees": "gold", "stopped": "cap"}
+    record |= {"updates": 9, "minutes": {}, "commit": "c", "sha256": {}, "scores": scores}
+    record |= {"commands": run.commands(), "checkpoint": {"chosen": "checkpoint_best"}}
+    run.record.write_text(json.dumps(record | more))
 
 
 def runs_of(table: Path, folder: Path) -> tuple:
-    from fairseq_syntax.experiment.plan import read_plan
-    from fairseq_syntax.experiment.run import Run
-
     plan = read_plan(table)
     return plan, [Run(plan, *run, folder / "out", folder, ()) for run in plan.runs()]
 
 
-@pytest.mark.parametrize("splits", [["valid"], ["valid", "challenge"]])
-def test_a_record_of_other_splits_is_refused_before_anything_starts(splits, tmp_path, monkeypatch):
+def test_a_record_of_other_splits_is_refused_before_anything_starts(run, tmp_path):
     table = write(tmp_path / "tiny.toml", 3)
-    _, [run] = runs_of(table, tmp_path / "results")
+    _, [recorded] = runs_of(table, tmp_path / "results")
     (tmp_path / "results").mkdir()
-    write_record(run)
-    assert experiment(table, tmp_path, "--dry-run").returncode == 0
-    write_record(run, scores={split: {"BLEU": {"score": 1.0, "signature": "tok:none"}} for split in splits})
-    done = experiment(table, tmp_path)
-    assert done.returncode == 1 and "challenge" in done.stderr and "remove the record" in done.stderr, done.stderr
+    write_record(recorded)
+    run(*arguments(table, tmp_path, "--dry-run"))
+    for splits in (["valid"], ["valid", "challenge"]):
+        write_record(recorded, scores={split: {"BLEU": {"score": 1.0, "signature": "tok:none"}} for split in splits})
+        run(*arguments(table, tmp_path), status=1)
+        assert "challenge" in run.said and "remove the record" in run.said
     assert not (tmp_path / "out").exists()
 
 
 def test_a_record_of_another_tokenizer_is_refused(tmp_path):
-    from fairseq_syntax.experiment.run import read_records
-
     table = write(tmp_path / "tiny.toml", 3)
     plan, [run] = runs_of(table, tmp_path)
     write_record(run)
@@ -431,10 +409,6 @@ def test_a_record_of_another_tokenizer_is_refused(tmp_path):
 
 
 def test_a_file_that_is_being_written_is_no_record(tmp_path, monkeypatch):
-    from fairseq_syntax.evaluate.results import read_results
-    from fairseq_syntax.experiment.run import read_records
-    from fairseq_syntax.files import staged
-
     plan, [run] = runs_of(write(tmp_path / "tiny.toml", 3), tmp_path)
     write_record(run, system="nmt_lstm", seed=1)
     with staged(run.record) as partial:
@@ -456,8 +430,6 @@ def test_a_training_that_came_to_its_end_is_not_called_again(tmp_path, monkeypat
 
 @pytest.mark.parametrize("links", [True, False])
 def test_an_earlier_record_stays(links, tmp_path, monkeypatch):
-    from fairseq_syntax.experiment.run import RunError
-
     _, [run] = runs_of(write(tmp_path / "tiny.toml", 3), tmp_path)
     write_record(run)
     if not links:  # a file system that has none
@@ -478,9 +450,6 @@ def test_an_earlier_record_stays(links, tmp_path, monkeypatch):
 
 
 def test_hashed_files_that_are_not_there_are_named(tmp_path, monkeypatch):
-    from fairseq_syntax.experiment.plan import PlanError
-    from fairseq_syntax.experiment.records import hashes
-
     (tmp_path / "text" / "deep").mkdir(parents=True)
     (tmp_path / "text" / "a").touch()
     assert hashes(tmp_path, ("text/*",)).keys() == {"text/a"}
@@ -489,8 +458,6 @@ def test_hashed_files_that_are_not_there_are_named(tmp_path, monkeypatch):
 
 
 def test_records_of_changed_files_are_counted_and_a_copy_has_no_commit(tmp_path, monkeypatch):
-    from fairseq_syntax.experiment import records
-
     monkeypatch.syspath_prepend(str(FOLDER))
     from table import commits
 
@@ -502,13 +469,11 @@ def test_records_of_changed_files_are_counted_and_a_copy_has_no_commit(tmp_path,
 
 
 def test_an_error_ends_what_threads_have_started():
-    from fairseq_syntax.experiment import run, schedule
-
     began, (ended, statuses) = time.monotonic(), (threading.Event(), [])
 
     def sleep() -> None:
         threading.Timer(0.5, ended.set).start()
-        statuses.append(run.call(["sleep", "60"], None, None))
+        statuses.append(runs.call(["sleep", "60"], None, None))
 
     with pytest.raises(KeyError), schedule.at_once(1) as pool:
         pool.submit(sleep)
@@ -518,14 +483,10 @@ def test_an_error_ends_what_threads_have_started():
 
 
 def test_records_of_different_data_are_not_put_together(tmp_path, monkeypatch):
-    from fairseq_syntax.experiment.plan import PlanError, read_plan
-    from fairseq_syntax.experiment.run import Run, read_records
-
     table = write(tmp_path / "tiny.toml", 3)
     table.write_text(table.read_text().replace("seeds = [1]", "seeds = [1, 2]"))
-    plan = read_plan(table)
-    for (system, seed), digest in zip(plan.runs(), "ab", strict=True):
-        run = Run(plan, system, seed, Path("/OUT"), tmp_path, ())
+    plan, runs = runs_of(table, tmp_path)
+    for run, digest in zip(runs, "ab", strict=True):
         write_record(run, sha256={"corpus/train.en": digest})
         if digest == "a":
             assert len(read_records(plan, tmp_path)) == 1
@@ -536,8 +497,6 @@ def test_records_of_different_data_are_not_put_together(tmp_path, monkeypatch):
 
 
 def test_a_run_that_another_process_works_at_is_left_to_it(tmp_path, capsys):
-    from fairseq_syntax.experiment.schedule import run_all
-
     _, [run] = runs_of(write(tmp_path / "tiny.toml", 3), tmp_path)
     with run.held() as mine, run.held() as another:
         assert mine and not another
@@ -551,8 +510,6 @@ def test_a_run_that_another_process_works_at_is_left_to_it(tmp_path, capsys):
     ("said", "advised"), [("torch.OutOfMemoryError: CUDA out of memory", True), ("KeyError", False)]
 )
 def test_who_runs_out_of_memory_is_told_what_to_do(said, advised, tmp_path):
-    from fairseq_syntax.experiment.run import RunError
-
     _, [run] = runs_of(write(tmp_path / "tiny.toml", 3), tmp_path)
     with pytest.raises(RunError) as failed:
         run.call(["sh", "-c", f"echo '{said}' >&2; exit 1"], tmp_path / "log")
@@ -561,8 +518,6 @@ def test_who_runs_out_of_memory_is_told_what_to_do(said, advised, tmp_path):
 
 
 def test_what_is_left_is_estimated_by_records_and_logs(tmp_path):
-    from fairseq_syntax.experiment.schedule import minutes_left
-
     table = write(tmp_path / "tiny.toml", 12)
     table.write_text(table.read_text().replace("seeds = [1]", "seeds = [1, 2]"))
     _, [first, second] = runs_of(table, tmp_path)
@@ -584,8 +539,6 @@ def test_what_is_left_is_estimated_by_records_and_logs(tmp_path):
 
 
 def test_progress_tells_updates_between_validations(tmp_path):
-    from fairseq_syntax.experiment.run import status
-
     _, [run] = runs_of(write(tmp_path / "tiny.toml", 3000), tmp_path)
     assert status(run) == "starting"
     run.folder.mkdir(parents=True)
