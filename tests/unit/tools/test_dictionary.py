@@ -8,7 +8,7 @@ from fairseq.data import Dictionary
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairseq_syntax.tools.dictionary import main, open_dictionary
+from fairseq_syntax.tools.dictionary import main
 
 TRAIN = "the cat sleeps\nthe dog\n\nThe dog sleeps sleeps\n"
 EXTRA = "the  hat\tcats\n"
@@ -25,16 +25,6 @@ def texts(tmp_path):
 
 def run(folder, *options):
     return main(["--train", str(folder / "train.en"), "--output", str(folder / "new" / "dict.en.txt"), *options])
-
-
-def test_words_of_the_training_text_then_others(texts, capsys):
-    assert run(texts, "--extra", str(texts / "valid.en")) == 0
-    written = (texts / "new" / "dict.en.txt").read_text(encoding="utf-8")
-    assert written == "sleeps 3\ndog 2\nthe 2\nThe 1\ncat 1\ncats 0\nhat 0\n"
-    assert [path.name for path in (texts / "new").iterdir()] == ["dict.en.txt"]
-    assert capsys.readouterr().err == (
-        f"fairseq-syntax dictionary: {texts}/new/dict.en.txt: 5 words of the training text, 2 others with count 0\n"
-    )
 
 
 def test_symbols_of_fairseq_are_refused(texts, capsys):
@@ -77,13 +67,6 @@ def test_the_dictionary_equals_counting(tmp_path_factory, train, extra):
     words = loaded.symbols[loaded.nspecial :]
     assert words == expected
     assert loaded.count[loaded.nspecial :] == [counts[word] for word in words]
-
-
-def test_another_text_at_the_end_changes_no_number(texts):
-    (texts / "test.en").write_text("a hat\n", encoding="utf-8")
-    train, valid, test = (str(texts / f"{name}.en") for name in ("train", "valid", "test"))
-    before, after = open_dictionary([train], [valid]), open_dictionary([train], [valid, test])
-    assert list(after) == [*before, "a"]
 
 
 def test_several_files_plain_and_gzipped(texts, capsys):

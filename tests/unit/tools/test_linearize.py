@@ -37,16 +37,6 @@ def output(folder):
     return [(folder / "new" / f"out.{language}").read_text(encoding="utf-8").split("\n") for language in ("en", "de")]
 
 
-def failed(folder, capsys, *options):
-    """The message of a run that fails and leaves nothing behind."""
-    before = {path.name: path.read_bytes() for path in folder.glob("new/*")}
-    assert run(folder, *options) == 1
-    assert {path.name: path.read_bytes() for path in folder.glob("new/*")} == before
-    message = capsys.readouterr().err
-    assert message.startswith("fairseq-syntax linearize: ") and message.count("\n") == 1
-    return message
-
-
 def test_pairs_are_interleaved(corpus):
     assert run(corpus) == 0
     assert output(corpus) == [
@@ -64,14 +54,6 @@ def test_pairs_are_interleaved(corpus):
 def test_the_task_at_the_start_only(corpus):
     assert run(corpus, "--symbol", "start") == 0
     assert output(corpus)[0][:4] == ["<translate> a cat", "<parse> a cat", "<translate>", "<translate> sleep@@ s !"]
-
-
-def test_an_empty_line_needs_no_tree(corpus):
-    assert run(corpus) == 0
-    expected = output(corpus)
-    (corpus / "in.en.conllu").write_text(TREES.replace("# text =\n\n", ""))
-    assert run(corpus, "--overwrite") == 0
-    assert output(corpus) == expected
 
 
 def test_translate_only_needs_no_trees(corpus):
@@ -103,36 +85,24 @@ def test_sentence_without_parse_is_translated_only(corpus):
 @pytest.mark.parametrize(
     "name, content, parts",
     [
-        ("in.en", "a dog\n\nsleep@@ s !\n", ["in.en:1", "in.en.conllu:1", "'dog'", "'cat'"]),
         ("in.en", "a cat\n\nsleep s !\n", ["in.en:3", "in.en.conllu:6", "'sleep'", "'sleeps'"]),
-        ("in.en", "a cat\n\nsleep@@ s\n", ["in.en:3", "the end", "'!'"]),
-        ("in.en", "a cat\nx\nsleep@@ s !\n", ["in.en:2", "'x'", "the end"]),
         ("in.en", "a cat\n\nsleep@@ s !@@\n", ["in.en:3", "inside a word"]),
         ("in.en", "a cat\n\n", ["in.en.conllu:6: tree 3", "in.en has 2 lines"]),
         ("in.en", "a cat\n\nsleep@@\rs !\n", ["in.en:3: contains a carriage return"]),
-        ("in.en", "\ufeffa cat\n\nsleep@@ s !\n", ["in.en: begins with a byte order mark"]),
         ("in.de", "eine Katze\nleer\n", ["in.de: ends after 2", "in.en goes on"]),
         ("in.de", TARGET + "mehr\n", ["in.en: ends after 3", "in.de goes on"]),
         ("in.en.conllu", TREES[: TREES.index("1\tsleeps")], ["in.en:3: no parse", "in.en.conllu ends after 2"]),
-        ("in.en.conllu", TREES + TREES, ["in.en.conllu:9: tree 4", "in.en has 3 lines"]),
-        ("in.en.conllu", TREES.replace("\t2\tdet", "\t9\tdet"), ["in.en.conllu:1", "head '9'"]),
     ],
 )
 def test_what_does_not_fit_is_said_and_what_is_there_is_kept(corpus, capsys, name, content, parts):
     assert run(corpus) == 0
+    before = {path.name: path.read_bytes() for path in corpus.glob("new/*")}
     capsys.readouterr()
     (corpus / name).write_text(content, encoding="utf-8")
-    message = failed(corpus, capsys, "--overwrite")
-    for part in parts:
-        assert part in message
-
-
-def test_missing_and_doubtful_trees(corpus, capsys):
-    (corpus / "in.en.conllu.gz").write_bytes(b"")
-    assert "with and without .gz" in failed(corpus, capsys)
-    (corpus / "in.en.conllu.gz").unlink()
-    (corpus / "in.en.conllu").unlink()
-    assert "fairseq-syntax parse" in failed(corpus, capsys)
+    assert run(corpus, "--overwrite") == 1
+    assert {path.name: path.read_bytes() for path in corpus.glob("new/*")} == before
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1 and all(part in message for part in parts)
 
 
 def test_a_new_text_never_stands_beside_an_old_one(corpus, monkeypatch):
@@ -155,13 +125,3 @@ def test_a_new_text_never_stands_beside_an_old_one(corpus, monkeypatch):
     monkeypatch.undo()
     assert old in states and output(corpus) in states
     assert all(state in (old, output(corpus)) or None in state for state in states)
-
-
-def test_interrupt(corpus, monkeypatch, capsys):
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("fairseq_syntax.tools.linearize.linearize", stop)
-    assert run(corpus) == 130
-    assert capsys.readouterr().err == "fairseq-syntax linearize: interrupted\n"
-    assert not list(corpus.glob("new/*"))

@@ -24,39 +24,24 @@ def text(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("redirection", "status", "out", "said"),
+    ("line", "status", "out", "said"),
     [
-        ("<&-", 0, "a b ▁ c\n", ""),
-        (">&-", 1, "", "fairseq-syntax characters: stdout: is closed\n"),
-        ("2>&-", 0, "a b ▁ c\n", ""),
-        (">/dev/full", 1, "", "fairseq-syntax characters: [Errno 28] No space left on device\n"),
+        ("characters --input {text} <&-", 0, "a b ▁ c\n", ""),
+        ("characters --input {text} >&-", 1, "", "characters: stdout: is closed\n"),
+        ("characters --input {text} 2>&-", 0, "a b ▁ c\n", ""),
+        ("characters --input {text} >/dev/full", 1, "", "characters: [Errno 28] No space left on device\n"),
+        ("characters --input {text} --output {text}.out 2>&- <&-", 0, "", ""),
+        ("characters --output {text}.out <&-", 1, "", "characters: stdin: is closed\n"),
+        ("parse --parser none --output {text}.out <&-", 1, "", "parse: stdin: is closed\n"),
     ],
 )
-def test_streams_that_are_closed(text, redirection, status, out, said):
-    command = f"'{sys.executable}' -m fairseq_syntax characters --input '{text}' {redirection}"
+def test_streams_that_are_closed(text, line, status, out, said):
+    """A closed input is not an empty one, and a file does not get the number of a closed stream."""
+    command = f"'{sys.executable}' -m fairseq_syntax {line.format(text=text)}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, encoding="utf-8")
-    assert (done.returncode, done.stdout, done.stderr) == (status, out, said)
-
-
-def test_a_closed_input_is_not_an_empty_one(tmp_path):
-    for verb in ("characters", "parse --parser none"):
-        command = f"'{sys.executable}' -m fairseq_syntax {verb} --output '{tmp_path}/out' <&-"
-        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
-        assert (done.returncode, done.stderr) == (1, f"fairseq-syntax {verb.split()[0]}: stdin: is closed\n")
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_file_is_written_though_stderr_is_closed(text, tmp_path):
-    command = f"'{sys.executable}' -m fairseq_syntax characters --input '{text}' --output '{tmp_path}/out' 2>&- <&-"
-    assert subprocess.run(["bash", "-c", command]).returncode == 0
-    assert (tmp_path / "out").read_text(encoding="utf-8") == "a b ▁ c\n"
-
-
-def test_an_empty_verb_is_none(capsys):
-    with pytest.raises(SystemExit) as ended:
-        program([""])
-    assert ended.value.code == 2
-    assert "''" in capsys.readouterr().err
+    assert (done.returncode, done.stdout, done.stderr.removeprefix("fairseq-syntax ")) == (status, out, said)
+    written = text.with_name("text.out")
+    assert written.read_text(encoding="utf-8") == "a b ▁ c\n" if "2>&- <&-" in line else not written.exists()
 
 
 @pytest.mark.parametrize(("name", "said"), [("", "empty name"), (".", "is a folder"), ("folder", "is a folder")])
@@ -70,12 +55,10 @@ def test_outputs_that_are_no_files(text, tmp_path, monkeypatch, capsys, name, sa
 @pytest.mark.parametrize(
     "command",
     [
-        "characters --input {0} --output {0}",
         "dictionary --train {0} --output {0}",
         "parse --parser none --input {0} --output {0}",
         "perturb --input {1} --output {1} --reattach 0.5",
         "align agreement-sa-nmt --cpu --source {0} --translate {0}",
-        "look agreement-sa-nmt --cpu --input {0} --output {0}",
     ],
 )
 def test_an_input_is_not_overwritten(text, tmp_path, capsys, command):

@@ -20,11 +20,6 @@ from fairseq_syntax.tools.latent_trees import Evidence
 from fairseq_syntax.trees.characters import Dedup
 
 
-@pytest.mark.parametrize("verb", program.VERBS)
-def test_every_verb_has_a_module(verb):
-    assert callable(program.load(verb).main)
-
-
 def test_help_lists_the_verbs_in_groups(capsys):
     with pytest.raises(SystemExit) as end:
         program.main(["--help"])
@@ -39,10 +34,8 @@ def test_help_lists_the_verbs_in_groups(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["pars"], "there is no verb 'pars'; did you mean parse?"),
         (["atachment", "--help"], "there is no verb 'atachment'; did you mean attachment?"),
         (["tree", "data"], "there is no verb 'tree'; fairseq-syntax --help lists them"),
-        (["zzz"], "there is no verb 'zzz'; fairseq-syntax --help lists them"),
         ([], "the following arguments are required: VERB"),
         (["--path"], "unrecognized arguments: --path"),
     ],
@@ -77,7 +70,7 @@ def test_both_ways_to_start_it(start, repository):
 
     assert run("--version").stdout == f"fairseq-syntax {__version__}\n"
     assert Path(run("dir").stdout.strip()) == Path(program.__file__).resolve().parent.parent
-    done = run("preprocess", "--check", "nowhere")
+    done = run("characters", "--input", "nowhere")
     assert done.returncode == 1 and done.stderr.count("\n") == 1
 
 
