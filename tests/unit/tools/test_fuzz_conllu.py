@@ -1,4 +1,4 @@
-"""300 damaged CoNLL-U files by all readers, and two commands each: what a strict reader says, or one short message."""
+"""200 damaged CoNLL-U files by all readers, and two commands each: what a strict reader says, or one short message."""
 
 import functools
 import importlib.util
@@ -33,7 +33,7 @@ from fairseq_syntax.tools import (
 )
 from fairseq_syntax.trees.conllu import Sentence, TreeFormatError, read_conllu
 
-SEEDS = range(0, 3000, 10)
+SEEDS = range(0, 3000, 15)
 PARTS = 10
 ROOT = Path(__file__).resolve().parents[3]
 
