@@ -118,12 +118,6 @@ def test_one_message_names_the_package_of_missing_glyphs(tmp_path, caplog, fonts
     assert "fonts-noto-core" in record.message and "fonts-noto-cjk" not in record.message
 
 
-def test_no_message_where_nothing_is_missing(tmp_path, caplog, fonts):
-    fonts()
-    save_figure(draw_tree([*WORDS[3:], "\u00e4", "\u0436"], [1, -1, 1, 1, 1]), tmp_path / "tree.svg")
-    assert caplog.records == []
-
-
 def make_font(path, family, text):
     """A TrueType font with a square for each character."""
     names = [".notdef", *(f"glyph{ord(character)}" for character in text)]
