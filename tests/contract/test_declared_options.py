@@ -1,6 +1,6 @@
 """Options as their dataclasses declare them: a number out of its range, or an unknown choice, is named in a message.
 
-And presets of architectures give way to options.
+Presets of architectures give way to options, and an option of several verbs has one help text.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from fairseq.models.transformer import TransformerModel
 from fairseq.optim.fairseq_optimizer import FairseqOptimizer
 
 import fairseq_syntax  # noqa: F401  registers the architectures
+from fairseq_syntax.cli.program import VERBS, load
 from fairseq_syntax.options import check_range
 from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeConfig, ReinforceTreeCriterion
 from fairseq_syntax.systems.lgp.decayed_sgd import DecayedSGD, DecayedSGDConfig
@@ -129,3 +130,20 @@ def test_presets_give_way_to_options(arch):
     args = argparse.Namespace(**given)
     preset(args)
     assert vars(args) == given
+
+
+# options that name what differs from verb to verb; all others mean the same everywhere
+OF_THE_VERB = """--input --output --subword-type --trees --seed --source-lang --target-lang --lowercase --subset
+--sentence --draw --pairs --head --format --source --system --split --reference --by
+--train --target --title --results""".split()
+
+
+def test_an_option_has_one_wording():
+    wordings: dict[str, dict[str, str]] = {}
+    for verb in set(VERBS) - {"preprocess"}:  # most of its options are fairseq's
+        for action in load(verb).main.build_parser()._actions:
+            for option in action.option_strings:
+                wordings.setdefault(option, {})[action.help] = verb
+    several = {option for option, texts in wordings.items() if len(texts) > 1}
+    assert {"--overwrite", "--path", "--cpu"} < wordings.keys()
+    assert several == {*OF_THE_VERB}
