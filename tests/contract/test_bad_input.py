@@ -5,8 +5,6 @@ that of a case.
 """
 
 import argparse
-import fcntl
-import gzip
 import importlib
 import inspect
 import logging
@@ -173,18 +171,6 @@ def row(number, form, head):
     return f"{number}\t{form}\t_\tX\t_\t_\t{head}\tdep\t_\t_"
 
 
-# --- trees and text ---------------------------------------------------------------------------------------------
-
-
-@case("the file is truncated or not gzip", "test.en.conllu.gz:")
-def _(world):
-    path = world.text / "test.en.conllu"
-    packed = gzip.compress(path.read_bytes())
-    path.unlink()
-    Path(f"{path}.gz").write_bytes(packed[: len(packed) - 12])
-    return world.refused()
-
-
 # --- data directories -------------------------------------------------------------------------------------------
 
 
@@ -236,19 +222,6 @@ def _(world):
     world.set_up()
     tokens = torch.tensor([[5, 2]])
     world.model(src_tokens=tokens, src_lengths=torch.tensor([2]), prev_output_tokens=tokens)
-
-
-@case("another process is writing it; wait for it to end", "/new: ")
-def _(world):
-    staging = world.folder / ".new.partial"
-    staging.mkdir()
-    descriptor = os.open(staging, os.O_RDONLY)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    try:
-        return world.refused()
-    finally:
-        os.close(descriptor)
-        staging.rmdir()
 
 
 def parsed(*heads):
@@ -318,17 +291,6 @@ def _(world):
 
     world.monkeypatch.setattr(stanza, "Pipeline", fail)
     world.set_up().live(["a b"])
-
-
-# --- recurrent models -------------------------------------------------------------------------------------------
-
-
-@case("…: choose from", "--sa-root-scores sideways: choose from diagonal, query")
-def _(world):
-    """On the command line argparse says it; a hydra configuration may hold anything."""
-    task = world.set_up(arch="sa_nmt_shared_tiny")
-    world.config.model.sa_root_scores = "sideways"
-    task.build_model(world.config.model)
 
 
 # --- looking inside models --------------------------------------------------------------------------------------
@@ -575,15 +537,6 @@ def optimizer(world, *extra):
     build_lr_scheduler(world.config.lr_scheduler, built)
 
 
-@case("does not support an adaptive softmax; leave out --adaptive-softmax-cutoff", "--criterion blackout: ")
-def _(world):
-    adaptive = ["--adaptive-softmax-cutoff", "6,9"]
-    world.set_up("--criterion", "blackout", "--blackout-k", "5", *adaptive, arch="transformer_tiny")
-    world.task.load_dataset("train")
-    batch = world.task.datasets["train"].collater([world.task.datasets["train"][i] for i in range(2)])
-    world.criterion(world.model.train(), batch)
-
-
 def average(world, *inputs):
     arguments = [*inputs, "--output", world.folder / "average.pt"]
     return world.program("average", "--input", *arguments, model=False)
@@ -813,12 +766,7 @@ def test_documentation_explains_texts_of_cases():
     ours = [text.strip("`") for text, origin in rows if origin == "ours"]
     assert len(ours) == len(set(ours)) >= 20
     assert set(ours) <= set(CASES)
-
-
-def test_no_text_of_the_documentation_is_that_of_another_row():
-    """A reader who looks for the message finds one row."""
-    ours = [text.strip("`") for text, origin in table() if origin == "ours"]
-    for one in ours:
+    for one in ours:  # a reader who looks for the message finds one row
         assert not [other for other in ours if other != one and matches(one, other)], one
 
 
@@ -839,11 +787,3 @@ def test_traps_of_fairseq_say_what_the_documentation_says(fragment, extra, world
         assert matches(fragment, str(error) + world.capsys.readouterr().err)
     else:
         pytest.fail("fairseq accepts it now: take the row out of the documentation")
-
-
-def test_trap_num_batch_buckets_is_still_one():
-    """When NumPy or fairseq repairs it, our refusal can go."""
-    import numpy as np
-
-    with pytest.raises(TypeError):
-        np.percentile([1, 2], 50, interpolation="lower")

@@ -1,6 +1,5 @@
 """Damaged checkpoints, given to every command that takes one: one clear message each, nothing executed or written."""
 
-import itertools
 import random
 import shutil
 from pathlib import Path
@@ -84,8 +83,13 @@ def run(command, world, given, out):
     return commands.run(name, *arguments) if name.startswith("fairseq-") else program.load(name).main(arguments)
 
 
-CASES = list(itertools.product(COMMANDS, CHECKPOINTS))
-TENTH = random.Random(14).sample(CASES, len(CASES) // 10)
+def cases():
+    """Every command with code in a checkpoint, and with two of the other kinds of damage, which are drawn."""
+    rng = random.Random(14)
+    others = sorted(CHECKPOINTS.keys() - {"code in a dict"})
+    for command in COMMANDS:
+        for kind in ("code in a dict", *rng.sample(others, 2)):
+            yield command, kind
 
 
 def examine(command, kind, world, tmp_path, capsys):
@@ -120,18 +124,12 @@ def examine(command, kind, world, tmp_path, capsys):
     return message
 
 
-@pytest.mark.parametrize(("command", "kind"), TENTH)
+@pytest.mark.parametrize(("command", "kind"), cases())
 def test_a_damaged_checkpoint(command, kind, world, tmp_path, capsys):
     assert str(tmp_path / "given.pt") in examine(command, kind, world, tmp_path, capsys)
 
 
-@pytest.mark.parametrize("kind", ["code in a Namespace", "code in a dict", "a flipped bit"])
-@pytest.mark.parametrize("command", COMMANDS)
-def test_code_or_a_flipped_bit(command, kind, world, tmp_path, capsys):
-    assert str(tmp_path / "given.pt") in examine(command, kind, world, tmp_path, capsys)
-
-
-@pytest.mark.parametrize("kind", ["half", "payload", "no cfg", "code in a dict"])
+@pytest.mark.parametrize("kind", ["half", "code in a dict"])
 def test_a_run_is_not_resumed_from_a_damaged_checkpoint(kind, world, tmp_path):
     state = torch.load(world / SYNTAX / "checkpoint_last.pt", map_location="cpu", weights_only=True)
     path, victim = tmp_path / "checkpoint_last.pt", tmp_path / "executed"

@@ -34,7 +34,7 @@ def places(content, depth: int = 0) -> Iterator[tuple]:
 def damaged(content: dict) -> Iterator[tuple[tuple, object, dict]]:
     """Place, new value, and the content with it; `GONE` stands for no value at all."""
     for number, (*path, last) in enumerate(places(content)):
-        for value in (GONE, *islice(OTHERS[number % 3 :], 0, None, 3)):
+        for value in (GONE, *islice(OTHERS[number % 5 :], 0, None, 5)):
             changed = copy.deepcopy(content)
             inner = changed
             for key in path:
@@ -83,7 +83,7 @@ def test_runs(tmp_path):
         parse_points(records)
         assert sections._systems({"systems": [system], "metrics": [score]}, {"pascal": {}, **records})
 
-    assert tried(record, tmp_path / "pascal-1.json", read) > 100
+    assert tried(record, tmp_path / "pascal-1.json", read) > 60
 
 
 def test_pictures_of_runs(tmp_path):
@@ -97,7 +97,7 @@ def test_pictures_of_runs(tmp_path):
         draw_parse_quality(parse_points(records))
 
     few = {"system": "pascal", "seed": 1, "scores": {}, "curve": record["curve"][:1], "curve_of_parses": [point]}
-    assert tried(few, tmp_path / "pascal-1.json", read) > 20
+    assert tried(few, tmp_path / "pascal-1.json", read) > 12
 
 
 @pytest.mark.parametrize("probe", ["agreement", "whatif", "treebank", "unparsed"])
@@ -120,7 +120,7 @@ def test_answers(tmp_path, probe):
             raise ValueError(f"{path}: {error}") from None
 
     path = tmp_path / probe / f"{name}.json.gz"
-    assert tried(record, path, read) > 30
+    assert tried(record, path, read) > 18
 
 
 def test_minimal_pairs(tmp_path):
@@ -137,7 +137,7 @@ def test_minimal_pairs(tmp_path):
     def read():
         list(sections._contrast([[read_record(path)]]))
 
-    assert tried({**content, "details": {"a": ["1", "2"]}}, path, read) > 20
+    assert tried({**content, "details": {"a": ["1", "2"]}}, path, read) > 12
 
 
 def test_comparisons(tmp_path, monkeypatch):
@@ -161,7 +161,7 @@ def test_comparisons(tmp_path, monkeypatch):
         differences(board, "test", comparison)
         controls("test", [comparison])
 
-    assert tried(content, path, read) > 150
+    assert tried(content, path, read) > 90
 
 
 @pytest.mark.parametrize("name", ["pascal-2.json", "dasa-1.json"])

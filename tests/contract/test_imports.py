@@ -11,11 +11,13 @@ import sys
 import types
 from enum import Enum, StrEnum
 
+import pytest
 from contract import forks
 from contract.command_lines import REPOSITORY
 from fairseq.dataclass import FairseqDataclass
 
 import fairseq_syntax
+from fairseq_syntax.compat import REPAIRS
 
 PACKAGE = REPOSITORY / "fairseq_syntax"
 
@@ -161,10 +163,33 @@ else:
 }
 
 
-def test_everything_is_registered_with_fairseq_whatever_comes_first():
-    found = dict(zip(FIRST, forks.run(*(first + REGISTERED for first in FIRST.values())), strict=True))
-    for name, (status, printed, said) in found.items():
-        assert status == 0, f"{name}: {said[-1000:]}"
-        assert "pascal_transformer" in printed
-        if name != "a module that fails":
-            assert printed == found["fairseq"][1], name
+# fairseq logs at level DEBUG and advises to install what is not needed
+LEVEL = "import os; os.environ['LOGLEVEL'] = '{}'; "
+LATER = "import fairseq, logging; assert logging.getLogger().level == logging.DEBUG; import fairseq_syntax"
+SAID = {
+    "before": LEVEL.format("DEBUG") + "import fairseq_syntax, fairseq, logging; logging.getLogger('x').info('line')",
+    "after": LEVEL.format("") + LATER,
+    "asked for": LEVEL.format("DEBUG") + LATER,
+}
+
+
+@pytest.fixture(scope="module")
+def imported() -> dict[str, tuple[int, str, str]]:
+    """Exit status, stdout and stderr of the programs above."""
+    programs = {name: first + REGISTERED for name, first in FIRST.items()} | SAID
+    return dict(zip(programs, forks.run(*programs.values()), strict=True))
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_everything_is_registered_with_fairseq_whatever_comes_first(imported, name):
+    status, printed, said = imported[name]
+    assert status == 0 and "pascal_transformer" in printed, said[-1000:]
+    if name != "a module that fails":
+        assert printed == imported["fairseq"][1]
+
+
+def test_importing_the_package_prints_nothing_unless_it_is_asked_for(imported):
+    assert imported["before"] == (0, "", "")
+    for name, count in (("after", 0), ("asked for", len(REPAIRS))):
+        status, _, said = imported[name]
+        assert status == 0 and said.count("DEBUG:fairseq_syntax.compat") == count, said[-1000:]

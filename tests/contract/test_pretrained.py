@@ -36,16 +36,14 @@ def test_by_name_raw_text_is_translated(name):
     assert model.translate([SENTENCE]) == [OTHERS.get(name, TRANSLATION)]
 
 
-@pytest.mark.parametrize("sentences", [SENTENCE, [SENTENCE]])
-def test_score_says_that_there_are_no_references(sentences):
-    model = PascalTransformerModel.from_pretrained("agreement-pascal")
-    with pytest.raises(ValueError, match="there are no reference translations; score those of binarized data"):
-        model.score(sentences)
+@pytest.fixture(scope="module")
+def model():
+    return PascalTransformerModel.from_pretrained("agreement-pascal")
 
 
 def test_names_of_options_are_checked():
     """fairseq ignores those that it does not know."""
-    for name, near in (("parsr", "parser"), ("sa_root_score", "sa_root_scores"), ("bpe_code", "bpe_codes")):
+    for name, near in (("parsr", "parser"), ("sa_root_score", "sa_root_scores")):
         with pytest.raises(TypeError, match=f"{name}: no such option; did you mean {near}"):
             PascalTransformerModel.from_pretrained("agreement-pascal", **{name: "none"})
     model = PascalTransformerModel.from_pretrained("agreement-sa-nmt", max_tokens=400, sa_scaled_heads=True)
@@ -60,8 +58,7 @@ def test_a_parser_translates_nothing():
         PascalTransformerModel.from_pretrained("agreement-parser")
 
 
-def test_a_tree_that_is_given_takes_the_place_of_the_parsers():
-    model = PascalTransformerModel.from_pretrained("agreement-pascal")
+def test_a_tree_that_is_given_takes_the_place_of_the_parsers(model):
     text = "this fish under the bridges that the kings must forget must suddenly fetch the aunts ."
     tree = model.parse(text)
     assert tree.forms == text.split() and tree.is_parsed and model.parse([text, SENTENCE])[0] == tree
@@ -82,26 +79,23 @@ def test_a_tree_that_is_given_takes_the_place_of_the_parsers():
         stock.translate(text, trees=tree)
 
 
-@pytest.fixture(scope="module")
-def model():
-    return PascalTransformerModel.from_pretrained("agreement-pascal")
-
-
 @pytest.mark.parametrize(
     "sentences, options, message",
     [
-        *(
-            (wrong, {}, "sentences: give one str, or a list of them, not ")
-            for wrong in (None, b"x", 5, [["a"]], [None])
-        ),
-        *(("a", {"trees": wrong}, "trees: give one Sentence, or a list of them, not ") for wrong in ("x", [None], 5)),
-        *(("a", {"beam": wrong}, "beam=.*: must be at least 1") for wrong in (0, None, "5", -1)),
+        *((wrong, {}, "sentences: give one str, or a list of them, not ") for wrong in (None, [["a"]])),
+        *(("a", {"trees": wrong}, "trees: give one Sentence, or a list of them, not ") for wrong in ("x", [None])),
+        *(("a", {"beam": wrong}, "beam=.*: must be at least 1") for wrong in (0, None, "5")),
         ("a", {"constraints": "ordered"}, "--constraints: none are given; only fairseq-interactive reads them"),
     ],
 )
 def test_what_cannot_be_translated_is_one_message(model, sentences, options, message):
     with pytest.raises((TypeError, ValueError), match=message):
         model.translate(sentences, **options)
+
+
+def test_score_says_that_there_are_no_references(model):
+    with pytest.raises(ValueError, match="there are no reference translations; score those of binarized data"):
+        model.score([SENTENCE])
 
 
 def test_sentences_that_are_skipped_leave_their_place_empty(model):

@@ -75,28 +75,16 @@ def recorded(table: Path, folder: Path, system: str = "a", seed: int = 1, score:
     return run.record
 
 
-def test_tables_are_those_of_the_records(results):
-    shown = set()
-    for page in (REPOSITORY / "docs").rglob("*.md"):
-        text = page.read_text(encoding="utf8")
-        shown |= {match.group(2, 3) for match in results._BLOCK.finditer(text)}
-        assert results.renewed(text, EXPERIMENTS, RESULTS, "../" * (page.parent.name == "records")) == text, (
-            "run: python examples/experiments/results.py"
-        )
+def test_tables_and_figures_are_those_of_the_records(results):
+    assert results.main(["--check"]) == 0, "run: python examples/experiments/results.py"
+    pages = [page.read_text(encoding="utf8") for page in (REPOSITORY / "docs").rglob("*.md")]
+    shown = {match.group(2, 3) for text in pages for match in results._BLOCK.finditer(text)}
     boards = [results.read_plan(path) for path in EXPERIMENTS.glob("*.toml")]
     assert shown == {(board.name, probe) for board in boards for probe in (None, *board.probes)}
 
 
-def test_figures_of_systems_are_those_of_the_records(results, tmp_path):
-    readme = (REPOSITORY / "README.md").read_text(encoding="utf8")
-    assert results.renewed(readme, EXPERIMENTS, RESULTS) == readme, "run: python examples/experiments/results.py"
+def test_cells_of_a_list_of_systems_are_filled(results, tmp_path):
     board = results.read_plan(EXPERIMENTS / "agreement.toml")
-    text = (REPOSITORY / "docs" / results.SYSTEMS).read_text(encoding="utf8")
-    cells = results._CELL.findall(text)
-    assert {"BLEU", "agreement"} == {cell[1] for cell in cells} and len(cells) > 30
-    assert results.with_figures(text, board, RESULTS / "agreement") == text, (
-        "run: python examples/experiments/results.py"
-    )
     for seed, score in ((1, 80.0), (2, 82.0)):
         challenge = {**RECORD["scores"]["test"], "agreement": {"overall": {"accuracy": 0.9}}}
         scores = {"scores": {**RECORD["scores"], "challenge": challenge}}
@@ -107,11 +95,9 @@ def test_figures_of_systems_are_those_of_the_records(results, tmp_path):
     path = tmp_path / "pascal-2.json"
     path.write_text(path.read_text(encoding="utf8").replace('"itself"', '"cap"'), encoding="utf8")
     assert "81.0 ± 1.4 (2, 1 unfinished), –" in results.with_figures(row, board, tmp_path)
-    with pytest.raises(results.PlanError, match="no system 'pascla'"):
-        results.with_figures("<!-- BLEU of pascla -->", board, tmp_path)
 
 
-def test_a_figure_in_a_sentence_is_that_of_its_comparison(results):
+def test_a_figure_in_a_sentence_is_that_of_its_record(results, tmp_path):
     comparison = json.loads((RESULTS / "kyoto" / "comparisons" / "test.transformer.json").read_text(encoding="utf8"))
     [test] = [test for test in comparison["tests"] if test["system"] == "pascal"]
     cell = "It gains <!-- kyoto pascal test delta -->{}<!-- --> BLEU (<!-- kyoto pascal test interval -->{}<!-- -->)."
@@ -120,9 +106,6 @@ def test_a_figure_in_a_sentence_is_that_of_its_comparison(results):
     assert results.renewed(cell.format("x", "y"), EXPERIMENTS, RESULTS) == expected
     with pytest.raises(results.PlanError, match="kyoto: pascla was not compared on test"):
         results.renewed("<!-- kyoto pascla test delta -->x<!-- -->", EXPERIMENTS, RESULTS)
-
-
-def test_a_figure_of_parents_is_that_of_the_record(results, tmp_path):
     (tmp_path / "parents.json").write_text('{"pascal": {"1": {"weight": 21.4}}}', encoding="utf8")
     cell = "It gives <!-- parents pascal 1 weight -->{}<!-- --> %."
     assert results.renewed(cell.format("x"), EXPERIMENTS, tmp_path) == cell.format("21.4")
@@ -161,10 +144,6 @@ def test_a_changed_record_shows(results, tmp_path):
             results.renewed(two, tmp_path, tmp_path)
     record.rename(record.with_name("a-3.json"))
     with pytest.raises(results.PlanError, match=r"a-3\.json: .*toy\.toml has no such run"):
-        results.renewed(two, tmp_path, tmp_path)
-    record.with_name("a-3.json").unlink()
-    record.write_text("{", encoding="utf8")
-    with pytest.raises(results.PlanError, match=r"a-1\.json"):
         results.renewed(two, tmp_path, tmp_path)
 
 
@@ -218,15 +197,6 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
             recorded(tmp_path / "toy.toml", tmp_path / "toy", name, seed, score)
     with pytest.raises(results.PlanError, match=r"test\.a\.json: missing; run .*experiment --report .*toy\.toml "):
         results.renewed(PAGE, tmp_path, tmp_path)
-    from fairseq_syntax.experiment.comparisons import compare_all
-    from fairseq_syntax.experiment.plan import read_plan
-    from fairseq_syntax.experiment.run import RunError
-
-    for file in ("test.de", "kinds.txt"):
-        said = rf"{file} is missing; give the --output that has it, or remove .*prepared "
-        with pytest.raises(RunError, match=said):
-            compare_all(read_plan(tmp_path / "toy.toml"), tmp_path, tmp_path / "toy")
-        (tmp_path / file).touch()
     bucket = {
         "label": "1-10",
         "size": 7,
@@ -268,14 +238,11 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
         path = tmp_path / "toy" / "comparisons" / f"test.{comparison['baselines'][0]}.json"
         path.write_text(json.dumps(comparison), encoding="utf8")
 
-    comparison = compared("a", systems, ("b", 0.48, 0.1234, 0.25, 0.423), buckets=[bucket])
-    write(comparison)
-    with pytest.raises(results.PlanError, match="older than the records"):  # it lacks a breakdown
-        results.renewed(PAGE, tmp_path, tmp_path)
-    write(compared("a", systems, ("b", 0.48, 0.1234, 0.25, 0.423), buckets=[bucket, other]) | {"format": 1})
-    with pytest.raises(results.PlanError, match="older than the records"):  # of another form
-        results.renewed(PAGE, tmp_path, tmp_path)
     comparison = compared("a", systems, ("b", 0.48, 0.1234, 0.25, 0.423), buckets=[bucket, other])
+    for change in ({"format": 1}, {"buckets": comparison["buckets"][:1]}):  # of another form, or without a breakdown
+        write(comparison | change)
+        with pytest.raises(results.PlanError, match="older than the records"):
+            results.renewed(PAGE, tmp_path, tmp_path)
     write(comparison)
     text = results.renewed(PAGE, tmp_path, tmp_path)
     assert "test: BLEU against a (80.0, 82.0)" in text
@@ -308,62 +275,24 @@ def test_differences_are_a_picture(results):
     found = {"pascal-random": (1.75, [-2.5, 6.0]), "new": (0.5, [0.0, 1.0])}
     deltas = {"BLEU": {name: {"mean": mean, "interval": ends} for name, (mean, ends) in found.items()}}
     kinds = [{"label": label, "size": 9, "scores": {"BLEU": scores}, "deltas": deltas} for label in ("one", "several")]
-    buckets = [{"by": "length"}, {"by": "label:kinds.txt", "title": "kinds", "groups": kinds}]
-    plain = {
+    comparison = {
         "systems": [{"name": name, "scores": {"BLEU": of_system}} for name, of_system in scores.items()],
         "tests": [{"system": name, "delta": mean, "interval": ends} for name, (mean, ends) in found.items()],
-        "buckets": [],
+        "buckets": [{"by": "length"}, {"by": "label:kinds.txt", "title": "kinds", "groups": kinds}],
     }
-    for comparison, titles in (
-        (plain, ["test set", "other"]),
-        ({**plain, "buckets": buckets}, ["other\nkinds: one, 9 sentences", "other\nkinds: several, 9 sentences"]),
-    ):
-        figure = draw_differences({"test": [comparison], "other": [comparison]}, dict.fromkeys(runs, "random"))
-        assert [axis.get_title() for axis in figure.axes] == titles
-        for axis in figure.axes:
-            lines = {kind: [line for line in axis.lines if line.get_marker() == kind] for kind in ("|", "o", "None")}
-            assert [list(line.get_xdata()) for line in lines["|"]] == [
-                [-1.0, 1.0],  # the baseline's seeds
-                [-2.5, 6.0],  # the ends of an interval, then the seeds
-                [3.0, 4.0, -1.5],
-                [0.0, 1.0],
-            ]
-            assert [list(line.get_xdata()) for line in lines["o"]] == [[1.75], [0.5]]
-            assert [line.get_markerfacecolor() == "white" for line in lines["o"]] == [False, True]
-            assert [list(line.get_xdata()) for line in lines["None"]] == [[-2.5, 6.0], [0.0, 1.0], [0, 0]]
-            assert [text.get_text() for text in axis.texts] == ["80.0 BLEU"]
-        said = [text.get_text() for text in figure.texts]
-        assert {"transformer (baseline)", "pascal-random", "new", "3", "1"} <= set(said)
-        legend = [text.get_text() for text in figure.legends[0].get_texts()]
-        assert legend == ["one seed", "each seed"]
-
-
-def test_rivals_learn_in_one_panel(results, tmp_path):
-    """Systems of characters, whatever their families; by BLEU, unless the training of one did not know it."""
-    from table import learning
-
-    from fairseq_syntax.evaluate.curves import draw_training
-    from fairseq_syntax.experiment.plan import read_plan
-
-    families = (
-        'characters = true\nbaseline = "a"\n[families.g]\nlike = "f"\n[systems]\nb = { family = "g", options = "" }\n'
-    )
-    (tmp_path / "toy.toml").write_text(BOARD.replace("[systems]\n", families), encoding="utf8")
-    board = read_plan(tmp_path / "toy.toml")
-
-    def lines(*curves: list[dict]) -> list[tuple]:
-        ran = zip("ab", "fg", curves, strict=True)
-        records = [RECORD | {"system": system, "family": family, "curve": curve} for system, family, curve in ran]
-        [axis] = draw_training(learning(board, records)).axes
-        assert axis.get_title() == "" and {text.get_text() for text in axis.texts} == {"a", "b"}
-        return sorted((axis.get_ylabel(), *line.get_ydata()) for line in axis.lines)
-
-    entries = [{"updates": 1, "loss": 3.0, "bleu": 5.0}, {"updates": 2, "loss": 2.0, "bleu": 7.0}]
-    bare = [{"updates": 1, "loss": 4.0}]
-    assert lines(entries, entries[1:]) == [("validation BLEU", 5.0, 7.0), ("validation BLEU", 7.0)]
-    assert not learning(board, [RECORD]), "a record without a curve"
-    loss = "validation loss, bits per token"
-    assert lines(entries, bare) == [(loss, 3.0, 2.0), (loss, 4.0)]
+    figure = draw_differences({"test": [comparison]}, dict.fromkeys(runs, "random"))
+    titles = [f"test set\nkinds: {kind['label']}, 9 sentences" for kind in kinds]
+    assert [axis.get_title() for axis in figure.axes] == titles
+    for axis in figure.axes:
+        lines = {kind: [line for line in axis.lines if line.get_marker() == kind] for kind in ("|", "o", "None")}
+        assert [list(line.get_xdata()) for line in lines["|"]] == [
+            [-1.0, 1.0],  # the baseline's seeds
+            [-2.5, 6.0],  # the ends of an interval, then the seeds
+            [3.0, 4.0, -1.5],
+            [0.0, 1.0],
+        ]
+        assert [list(line.get_xdata()) for line in lines["o"]] == [[1.75], [0.5]]
+        assert [list(line.get_xdata()) for line in lines["None"]] == [[-2.5, 6.0], [0.0, 1.0], [0, 0]]
 
 
 def test_what_models_were_asked_is_a_table(results, tmp_path):
@@ -391,15 +320,10 @@ def test_what_models_were_asked_is_a_table(results, tmp_path):
     # Wilson's interval of 2.5 of 4, by hand: (2.5 + z²/2 ± z √(2.5 · 1.5 / 4 + z² / 4)) / (4 + z²)
     assert "| a | 2 | 4 | 62.5 ± 17.7 | 21.9–90.8 | - |" in text
     assert "| system | x (2) | y (2) |" in text and "| a | 75.0 ± 35.4 | 50.0 ± 0.0 |" in text
-    with pytest.raises(results.PlanError, match="no probe other; choose from pairs"):
-        results.renewed(page.replace("toy pairs", "toy other"), tmp_path, tmp_path)
-    (tmp_path / "toy" / "pairs" / "a-1.json.gz").write_bytes(b"x")
-    with pytest.raises(results.PlanError, match=r"a-1\.json\.gz"):
-        results.renewed(page, tmp_path, tmp_path)
 
 
 def recomputed(results, folder: Path, files: Iterable[Path]) -> int:
-    """How many BLEU scores of a folder of records come out again from its translations.
+    """How many BLEU scores of every eighth record of a folder come out again from its translations.
 
     Args:
         results: the module.
@@ -411,7 +335,7 @@ def recomputed(results, folder: Path, files: Iterable[Path]) -> int:
     contents = [gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes() for path in files]
     by_hash = {hashlib.sha256(content).hexdigest(): content for content in contents}
     checked = 0
-    for path in sorted(folder.glob("*.json")):
+    for path in sorted(folder.glob("*.json"))[::8]:
         record = json.loads(path.read_text(encoding="utf8"))
         for split in record["scores"].keys() - {"valid"}:
             packed, wanted = folder / f"{path.stem}.{split}.txt.gz", record["sha256"][splits[split].reference]
@@ -431,7 +355,7 @@ def test_bleu_comes_out_again_from_the_translations(results, tmp_path):
     subprocess.run(
         [sys.executable, script, "--output", corpus, "--train", "6000", "--seed", "1"], check=True, capture_output=True
     )
-    assert recomputed(results, RESULTS / "agreement", corpus.iterdir()) > 20
+    assert recomputed(results, RESULTS / "agreement", corpus.iterdir()) > 5
 
 
 @pytest.mark.parametrize("corpus", sorted({path.parent.name for path in RESULTS.glob("*/*.txt.gz")} - {"agreement"}))
@@ -445,40 +369,43 @@ def test_bleu_of_real_corpora_comes_out_again(results, real_data, tmp_path, corp
     assert recomputed(results, RESULTS / corpus, files)
 
 
+def prose(*parts: str) -> str:
+    """A page in one line. What is said of records in prose, no marker writes."""
+    return " ".join(REPOSITORY.joinpath(*parts).read_text(encoding="utf8").split())
+
+
+def score(corpus: str, run: str, split: str = "valid", metric: str = "BLEU") -> float:
+    record = json.loads((RESULTS / corpus / f"{run}.json").read_text(encoding="utf8"))
+    return record["scores"][split][metric]["score"]
+
+
 def test_what_is_said_of_seeds_of_pascal_is_in_the_records():
-    """In prose, which no marker writes: shares of pairs, and validation BLEU of the bundled model and of its seed."""
+    """Shares of pairs, and validation BLEU of the bundled model and of its seed."""
     of_seeds = read_probes(RESULTS / "agreement")["whatif"]["pascal"].values()
     shares = [100 * tree_pairs_of(record).measures()[BOTH_TRANSLATIONS].mean() for record in of_seeds]
     said = "{:.0f}, {:.0f} and {:.0f} %".format(*shares)
-    for page in (REPOSITORY / "docs" / "systems" / "pascal.md", REPOSITORY / "examples" / "notebook.ipynb"):
-        assert said in " ".join(
-            page.read_text(encoding="utf8").replace("\\n", "").replace('",', "").replace('"', "").split()
-        )
-    records = [RESULTS / "agreement" / f"pascal-{seed}.json" for seed in (3, 1, 2)] + [RESULTS / "bundled-pascal.json"]
-    best, *others, bundled = (
-        f"{json.loads(path.read_text(encoding='utf8'))['scores']['valid']['BLEU']['score']:.1f}" for path in records
-    )
-    page = (REPOSITORY / "docs" / "systems" / "pascal.md").read_text(encoding="utf8")
-    assert f"({best}, the others {others[0]} and {others[1]})" in page and f"reaches {bundled} (" in page
+    notebook = prose("examples", "notebook.ipynb").replace('\\n", "', " ")
+    page = prose("docs", "systems", "pascal.md")
+    assert said in page and said in notebook
+    best, *others = (f"{score('agreement', f'pascal-{seed}'):.1f}" for seed in (3, 1, 2))
+    assert f"({best}, the others {others[0]} and {others[1]})" in page
+    assert f"reaches {score('', 'bundled-pascal'):.1f} (" in page
 
 
 def test_what_is_said_of_planted_heads_and_of_serving_is_in_the_records():
-    """In prose, which no marker writes."""
-    docs = REPOSITORY / "docs"
-
-    def accuracies(system: str) -> list[str]:
+    def accuracies(system: str) -> str:
         records = (
             json.loads(path.read_text(encoding="utf8")) for path in (RESULTS / "agreement").glob(f"{system}-?.json")
         )
-        return sorted({f"{record['curve'][-1]['uas']:.0f}" for record in records})
+        return " to ".join(sorted({f"{record['curve'][-1]['uas']:.0f}" for record in records}))
 
-    page = " ".join((docs / "systems" / "planted.md").read_text(encoding="utf8").split())
-    assert f"the planted head finds {' to '.join(accuracies('planted'))} % of" in page
-    assert f"which has parameters of its own, finds {' to '.join(accuracies('lisa'))} %" in page
+    page = prose("docs", "systems", "planted.md")
+    assert f"the planted head finds {accuracies('planted')} % of" in page
+    assert f"which has parameters of its own, finds {accuracies('lisa')} %" in page
     kept = json.loads((RESULTS / "speed.json").read_text(encoding="utf8"))
     one, many, parsed = (one for part in kept.values() for one in part["measured"] if one["part"] == "serving")
     seconds = [1e-3 * measured["of_peer"] for measured in (many, parsed)]
-    page = " ".join((docs / "serving.md").read_text(encoding="utf8").split())
+    page = prose("docs", "serving.md")
     for said in (
         f"in {seconds[0] / many['ratios']['ctranslate2, float32']:.1f} seconds, and fairseq takes {seconds[0]:.1f}.",
         f"CTranslate2 is {one['ratios']['ctranslate2, float32']:.0f} times as fast",
@@ -489,24 +416,16 @@ def test_what_is_said_of_planted_heads_and_of_serving_is_in_the_records():
 
 
 def test_what_is_said_of_settings_is_in_the_records():
-    """In prose, which no marker writes."""
-
-    def of(corpus: str, run: str, split: str = "valid", metric: str = "BLEU") -> float:
-        record = json.loads((RESULTS / corpus / f"{run}.json").read_text(encoding="utf8"))
-        return record["scores"][split][metric]["score"]
-
-    low, high, less = (of("sizes", f"transformer-{name}-1") for name in ("3000", "3000-merges-4000", "3000-dropout-4"))
-    low_10, high_10 = (of("sizes", f"transformer-{name}-1") for name in ("10000", "10000-merges-4000"))
-    chrf = [
-        of("sizes", f"transformer-{name}-1", metric="chrF")
-        for name in ("3000", "3000-merges-4000", "10000", "10000-merges-4000")
-    ]
-    page = " ".join((REPOSITORY / "docs" / "records" / "sizes.md").read_text(encoding="utf8").split())
+    runs = [f"transformer-{name}-1" for name in ("3000", "3000-merges-4000", "10000", "10000-merges-4000")]
+    low, high, low_10, high_10 = (score("sizes", run) for run in runs)
+    less = score("sizes", "transformer-3000-dropout-4-1")
+    page = prose("docs", "records", "sizes.md")
     assert f"by {high - low:.1f} and {high_10 - low_10:.1f} BLEU on the validation set" in page
+    chrf = [score("sizes", run, metric="chrF") for run in runs]
     assert "from {:.0f} to {:.0f} and from {:.0f} to {:.0f}".format(*chrf) in page
     assert f"loses {high - less:.1f} BLEU" in page
-    page = (REPOSITORY / "docs" / "corpus.md").read_text(encoding="utf8")
-    short = [of("multi30k-low-resource", f"transformer-{pairs}-1", "test_2016_flickr") for pairs in (1000, 10000)]
+    page = prose("docs", "corpus.md")
+    short = [score("multi30k-low-resource", f"transformer-{pairs}-1", "test_2016_flickr") for pairs in (1000, 10000)]
     for said in (
         f"reach only {high:.1f} BLEU",
         f"{high_10:.1f} BLEU, and {low_10:.1f} with 2,000 merges",

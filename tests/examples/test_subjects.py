@@ -32,19 +32,7 @@ def table(gold, predicted=None, auxiliaries=False):
     return {column: {row[0]: row[i] for row in rows} for i, column in enumerate(header) if i}
 
 
-def test_one_sentence_by_hand():
-    # dogs near cats bark : bark is the root, dogs its subject, two words between them
-    gold = [sentence([3, 2, 0, -1], ["nsubj", "case", "nmod", "root"])]
-    right, reversed_, wrong = [3, 2, 0, -1], [-1, 2, 0, 0], [1, 2, 3, -1]
-    for heads, either, directed in ((right, 100, 100), (reversed_, 100, 0), (wrong, 0, 0)):
-        found = table(gold, [heads])
-        assert found["subjects"] == {"all": 1, "1 to 2": 1}
-        assert found["latent"]["all"] == either and found["latent DA"]["1 to 2"] == directed
-        assert found["L"]["all"] == found["R"]["all"] == 0
-        assert found["chance"]["all"] == 50 and found["chance DA"]["all"] == 25
-
-
-@pytest.mark.parametrize("words, helpers", [(2, 0), (3, 0), (4, 0), (5, 0), (3, 1), (4, 1), (5, 2), (5, 3)])
+@pytest.mark.parametrize("words, helpers", [(2, 0), (5, 0), (3, 1), (5, 2)])
 def test_chance_is_that_of_all_trees(words, helpers):
     trees = all_trees(words)
     rest = words - 2 - helpers
