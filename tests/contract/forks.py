@@ -2,7 +2,8 @@
 
     python forks.py MODULE,… "import fairseq_syntax" …
 
-prints [exit status, stdout, stderr] of each as JSON; the modules are loaded before. A process of its own for each would load PyTorch again.
+prints [exit status, stdout, stderr] of each as JSON, where the modules are loaded already. Processes that are not forks
+would each load PyTorch.
 """
 
 import contextlib
@@ -45,11 +46,12 @@ def run(*programs: str, loaded: Sequence[str] = LOADED) -> list[tuple[int, str, 
     """Exit status, stdout and stderr of each program, where these modules are loaded already."""
     given = [sys.executable, __file__, ",".join(loaded), *programs]
     done = subprocess.run(given, cwd=REPOSITORY, capture_output=True, text=True, timeout=300, check=True)
-    return [tuple(found) for found in json.loads(done.stdout)]
+    return [tuple(found) for found in json.loads(done.stdout.splitlines()[-1])]
 
 
 def _fork(program: str) -> list:
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        sys.stdout.flush()
         child = os.fork()
         if not child:
             os.dup2(output.fileno(), 1)
