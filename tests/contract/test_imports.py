@@ -140,7 +140,9 @@ print(*sorted(names))
 FIRST = {
     "fairseq": "import fairseq, fairseq_syntax",
     "package": "import fairseq_syntax",
-    # imports fairseq while it is halfway, and others that are registered need it; so do workers that unpickle a model
+    # as spawned workers do that unpickle a model: bases of systems are halfway when fairseq is imported
+    "model": "from fairseq_syntax.systems.pascal import PascalTransformerModel",
+    # imports fairseq while it is halfway, and others that are registered need it
     "system": "from fairseq_syntax.systems.parser.model import LatentGraphParserModel",
     "register": "import fairseq_syntax; fairseq_syntax.register(); fairseq_syntax.register()",
     # fairseq itself cannot be imported by two threads at a time
