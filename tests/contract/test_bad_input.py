@@ -537,6 +537,15 @@ def optimizer(world, *extra):
     build_lr_scheduler(world.config.lr_scheduler, built)
 
 
+@case("does not support an adaptive softmax; leave out --adaptive-softmax-cutoff", "--criterion blackout: ")
+def _(world):
+    adaptive = ["--adaptive-softmax-cutoff", "6,9"]
+    world.set_up("--criterion", "blackout", "--blackout-k", "5", *adaptive, arch="transformer_tiny")
+    world.task.load_dataset("train")
+    batch = world.task.datasets["train"].collater([world.task.datasets["train"][i] for i in range(2)])
+    world.criterion(world.model.train(), batch)
+
+
 def average(world, *inputs):
     arguments = [*inputs, "--output", world.folder / "average.pt"]
     return world.program("average", "--input", *arguments, model=False)
