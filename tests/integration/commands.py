@@ -9,6 +9,7 @@ import multiprocessing.connection
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from integration import forked
 from seeds import seed
 
 PACKAGE = Path(importlib.import_module("fairseq_syntax").__file__).parent
@@ -54,26 +56,20 @@ OPTIONS = {
     "transformer_tiny": ["--share-all-embeddings"],
     "nmt_lstm_tiny": [],
     "fa_nmt_tiny": [],
-    "fa_nmt_shared_tiny": ["--untied-output"],
     "sa_nmt_tiny": ["--share-all-embeddings"],
     "sa_nmt_shared_tiny": [],
     "sa_nmt_hard_tiny": ["--sa-scaled-heads", "--sa-root-scores", "query", "--sa-punctuation-never-heads"],
     "sa_nmt_1set_tiny": ["--decoder-hidden-size", "48"],
     "global_att_tiny": ["--untied-output", "--output-bias"],
     "local_att_tiny": ["--sdatt-local-softmax", "sentence"],
-    "flexible_att_tiny": ["--sdatt-flex-threshold", "3"],
     "chen17_tiny": ["--variational-dropout", "--recurrent-dropout", "0.2"],
     "sdatt_tiny": ["--sdatt-combine", "add", "--sdatt-n", "2"],
     "global_plus_sdatt_tiny": ["--sdatt-position", "hard", "--sdatt-sigma", "inf"],
-    "global_plus_local_tiny": ["--encoder-layers", "2"],
-    "global_plus_flexible_tiny": ["--sdatt-double-context-state", "readout"],
     "global_plus_chen17_tiny": ["--sdatt-sdr-lambda", "0.3", "--sdatt-sdr-depthwise"],
     "sdatt_transformer_tiny": ["--share-all-embeddings"],
     "dasa_transformer_tiny": ["--share-all-embeddings"],
     "lgp_tiny": ["--lgp-dropout-in"],
 }
-# those that take no trees: how the task is named makes no difference to them
-RECURRENT = [arch for arch in OPTIONS if "_nmt" in arch or arch.startswith("nmt")]
 
 
 def run(command: str, *arguments) -> str:
@@ -115,27 +111,30 @@ def run(command: str, *arguments) -> str:
 def run_process(*command, cwd: Path, status: int = 0, **environment: str) -> str:
     """Run a command in a process of its own; returns its output, or fails with the end of it.
 
+    fairseq's programs and files of Python start with what `forked.py` has imported.
+
     Args:
         cwd: directory to run in.
         status: exit status to expect; negative for a signal.
-        environment: variables to set.
+        environment: variables to set; those that Python reads at its start act on other commands only.
     """
     env = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **environment}
+    program, *arguments = (str(part) for part in command)
     # a file, not a pipe: workers that outlive a killed process would hold the pipe open
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
-        process = subprocess.Popen(
-            [str(part) for part in command],
-            cwd=cwd,
-            env=env,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+    with tempfile.NamedTemporaryFile("w+", encoding="utf-8") as output:
+        if program.startswith("fairseq-") or program.endswith(".py"):
+            process = forked.start(shutil.which(program) or program, arguments, cwd, env, output.name)
+            wait = process.join
+        else:
+            streams = {"stdout": output, "stderr": subprocess.STDOUT}
+            process = subprocess.Popen([program, *arguments], cwd=cwd, env=env, start_new_session=True, **streams)
+            wait = process.wait
         try:
-            found = process.wait(timeout=300)
+            wait(300)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+        found = process.returncode if isinstance(process, subprocess.Popen) else process.exitcode
         output.seek(0)
         text = output.read()
     lines = [line[:300] for line in text.splitlines()]
@@ -276,22 +275,3 @@ def binarize(prefixes: dict[str, Path], destination: Path, *options) -> Path:
 
     preprocess.main([*languages, *splits, "--destdir", str(destination), *map(str, options)])
     return destination
-
-
-def assert_resumes(data: Path, folder: Path, whole: Path, arch: str, *options) -> None:
-    """A run of 16 updates that was stopped after 7 leaves the parameters of `whole`, which was not, bit by bit."""
-    for updates in (7, 16):
-        log = train(data, folder, arch, *options, "--max-update", updates)
-    assert next(record["num_updates"] for record in records(log) if "loss" in record) == "8"
-    found, expected = (parameters(path / "checkpoint_last.pt") for path in (folder, whole))
-    assert found.keys() == expected.keys()
-    assert all(torch.equal(found[name], value) for name, value in expected.items())
-
-
-def assert_batches_translate_alike(data: Path, checkpoint: Path, *options, ties: int = 0) -> None:
-    """Neither the sentences beside one nor the side of the padding changes its translation or score."""
-    options = ["--gen-subset", "valid", *options, "--batch-size"]
-    expected = generate(data, checkpoint, *options, 1)
-    assert sorted(expected) == list(range(61)) and len({score for score, _ in expected.values()}) > 50
-    for more in ([16], [61, "--left-pad-source"]):
-        assert_same_hypotheses(generate(data, checkpoint, *options, *more), expected, ties=ties)

@@ -1,10 +1,8 @@
 """A small corpus with gold trees, cut into subwords, binarized; and small models trained on it."""
 
-import gzip
 import shutil
 import subprocess
 import sys
-from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -61,21 +59,3 @@ def trained(data_bin, tmp_path_factory):
         return shared.once(tmp_path_factory, " ".join(("trained", arch, *options)), make)
 
     return get
-
-
-@pytest.fixture(scope="session")
-def captions(real_data, tmp_path_factory) -> Path:
-    """400 Multi30k captions to train on and 50 of test_2016_flickr as `test`, in subwords."""
-    folder = real_data / "multi30k"
-    pieces = tmp_path_factory.mktemp("captions")
-    for split, name, count in (("train", "train", 400), ("test", "test_2016_flickr", 50)):
-        for language in ("en", "de"):
-            packed = folder / f"{name}.{language}.gz"
-            opener = gzip.open(packed, "rt") if packed.exists() else open(folder / f"{name}.{language}")
-            with opener as lines:
-                text = "".join(f"{cut(line)}\n" for line in islice(lines, count))
-            (pieces / f"{split}.{language}").write_text(text, encoding="utf-8")
-    with gzip.open(folder / "train.en.conllu.gz", "rt", encoding="utf-8") as trees:
-        blocks = trees.read(2_000_000).split("\n\n")[:400]
-    (pieces / "train.en.conllu").write_text("\n\n".join(blocks) + "\n\n", encoding="utf-8")
-    return pieces

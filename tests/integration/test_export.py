@@ -1,8 +1,6 @@
 """Models that leave: what fairseq and CTranslate2 translate with them is what the checkpoint translates."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,16 +18,10 @@ MODEL = "agreement-transformer"
 def planted(corpus, tmp_path_factory) -> tuple[Path, str]:
     """Data that a bundled model translates, and its checkpoint as if its heads had been planted."""
     folder, bundled = tmp_path_factory.mktemp("planted"), pretrained.folder(MODEL)
-    dictionaries = [
-        "--srcdict",
-        bundled / "dict.en.txt",
-        "--tgtdict",
-        bundled / "dict.de.txt",
-        "--syntax-dicts",
-        bundled,
-    ]
+    dictionaries = ["--srcdict", bundled / "dict.en.txt", "--tgtdict", bundled / "dict.de.txt"]
     words = corpus.parent / "words"
-    data = commands.binarize({split: words / split for split in ("valid", "test")}, folder / "data-bin", *dictionaries)
+    splits = {split: words / split for split in ("valid", "test")}
+    data = commands.binarize(splits, folder / "data-bin", *dictionaries, "--syntax-dicts", bundled)
     state = torch.load(pretrained.checkpoint(MODEL), weights_only=True)
     state["cfg"]["model"].arch = "planted_transformer_tiny"
     state["cfg"]["model"].planted_heads = [0, 1]
@@ -60,11 +52,9 @@ def test_fairseq_translates_without_the_package(planted, tmp_path, capfd):
     assert not [name for name in state["cfg"]["model"] if "planted" in name or "syntax" in name or "parser" in name]
     arguments = [data, "--path", plain / "model.pt", "--task", "translation", *DECODING, "--cpu"]
     arguments += ["--required-batch-size-multiple", "1"]  # without it, fairseq leaves out the last three
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_US, *map(str, arguments)], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = commands.hypotheses(done.stdout)
+    program = tmp_path / "generate.py"
+    program.write_text(WITHOUT_US)
+    found = commands.hypotheses(commands.run_process(program, *arguments, cwd=tmp_path))
     commands.assert_same_hypotheses(found, commands.generate(data, checkpoint, *DECODING))
     assert len({text for _, text in found.values()}) > 15
 

@@ -1,27 +1,32 @@
-"""A model of each family through fairseq's commands: resuming, batches."""
+"""Resuming and batches through fairseq's commands.
 
-import pytest
+Of all architectures, in double precision and without the commands, tests/contract/test_architectures.py says it; other
+runs that resume are in test_resume.py, test_latent_tree.py and test_parser_training.py.
+"""
+
+import torch
 from integration import commands
-from integration.commands import OPTIONS
-
-# a family each; of all others, in double precision and without fairseq's commands: tests/contract/test_architectures.py
-FAMILIES = {
-    **{arch: (arch, OPTIONS[arch]) for arch in ("sdatt_tiny", "global_plus_chen17_tiny", "sdatt_transformer_tiny")},
-    **{f"lgp {graph}": ("lgp_tiny", ["--lgp-graph", graph, "--lr", "0.02"]) for graph in ("latent", "dep")},
-}
-RUNS = [pytest.param(*run, id=name) for name, run in FAMILIES.items()]
+from integration.commands import OPTIONS, assert_same_hypotheses
 
 
-@pytest.mark.parametrize(("arch", "options"), RUNS)
-def test_a_resumed_run_is_the_uninterrupted_one(data_bin, tmp_path, arch, options):
-    """With dropout, which draws random numbers."""
-    options = [*options, "--dropout", "0.3"]
-    commands.train(data_bin, tmp_path / "whole", arch, *options, "--max-update", 16)
-    commands.assert_resumes(data_bin, tmp_path / "parts", tmp_path / "whole", arch, *options)
+def test_a_resumed_run_is_the_uninterrupted_one(data_bin, tmp_path):
+    """Of a system whose dropout masks last a sentence; stopped in the middle of an epoch."""
+    arch = "global_plus_chen17_tiny"
+    options = [*OPTIONS[arch], "--dropout", "0.3"]
+    commands.train(data_bin, tmp_path / "whole", arch, *options, "--max-update", 10)
+    for updates in (4, 10):
+        log = commands.train(data_bin, tmp_path / "parts", arch, *options, "--max-update", updates)
+    assert next(record["num_updates"] for record in commands.records(log) if "loss" in record) == "5"
+    found, expected = (commands.parameters(tmp_path / name / "checkpoint_last.pt") for name in ("parts", "whole"))
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[name], value) for name, value in expected.items())
 
 
-@pytest.mark.parametrize(("arch", "options"), [*RUNS, pytest.param("sa_nmt_shared_tiny", [], id="sa_nmt_shared_tiny")])
-def test_batches_and_padding_sides_translate_alike(data_bin, trained, arch, options):
-    more = options[:2] if arch == "lgp_tiny" else []
-    checkpoint = trained(arch, *more) / "checkpoint_last.pt"
-    commands.assert_batches_translate_alike(data_bin, checkpoint, "--max-len-b", 12, ties=1)
+def test_batches_and_padding_sides_translate_alike(data_bin, trained):
+    """Neither the sentences of a batch nor the side of its padding changes a translation or its score."""
+    checkpoint = trained("lgp_tiny", "--lgp-graph", "latent") / "checkpoint_last.pt"
+    options = ["--gen-subset", "valid", "--max-len-b", 12, "--batch-size"]
+    expected = commands.generate(data_bin, checkpoint, *options, 1)
+    assert sorted(expected) == list(range(61)) and len({score for score, _ in expected.values()}) > 50
+    for more in ([16], [61, "--left-pad-source"]):
+        assert_same_hypotheses(commands.generate(data_bin, checkpoint, *options, *more), expected, ties=1)

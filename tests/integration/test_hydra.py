@@ -7,7 +7,7 @@ from integration.commands import PACKAGE, run_process
 COMMON = [
     *("common.cpu=true", "distributed_training.distributed_world_size=1", "common.log_format=json"),
     *("dataset.max_tokens=1500", "dataset.num_workers=0", "dataset.disable_validation=true"),
-    *("optimization.max_update=3", "optimization.lr=[0.005]", f"common.user_dir={PACKAGE}"),
+    *("optimization.max_update=1", "optimization.lr=[0.005]", f"common.user_dir={PACKAGE}"),
 ]
 BARE = ["+task._name=syntax_translation", "optimizer=adam", "common.log_interval=1"]
 
@@ -22,9 +22,8 @@ def translate(data_bin, directory):
 
 
 def test_sa_nmt(data_bin, tmp_path):
-    train(
-        data_bin, tmp_path / "run", "+model._name=sa_nmt_hard_tiny", "+model.untied_output=true", "+model.dropout=0.1"
-    )
+    model = ["+model._name=sa_nmt_hard_tiny", "+model.untied_output=true", "+model.dropout=0.1"]
+    train(data_bin, tmp_path / "run", *model)
     assert len(translate(data_bin, tmp_path / "run")) == 61
     model = torch.load(tmp_path / "run" / "checkpoint_last.pt", weights_only=True)["cfg"]["model"]
     assert (model["untied_output"], model["dropout"]) == (True, 0.1)
@@ -35,10 +34,8 @@ def test_sa_nmt(data_bin, tmp_path):
 def test_lisa_with_its_criterion(data_bin, tmp_path):
     criterion = ["criterion._name=label_smoothed_cross_entropy_with_heads", "+criterion.lisa_parse_penalty=0.5"]
     log = train(data_bin, tmp_path / "run", "+model._name=lisa_transformer_tiny", *criterion)
-    updates = [record for record in commands.records(log) if "loss" in record]
-    assert len(updates) == 3
-    assert all("parse_loss" in record and "uas" in record for record in updates)
-    assert len(translate(data_bin, tmp_path / "run")) == 61
+    (update,) = [record for record in commands.records(log) if "loss" in record]
+    assert "parse_loss" in update and "uas" in update
 
 
 def test_example_file(data_bin, tmp_path, repository):
