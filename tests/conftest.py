@@ -40,7 +40,7 @@ FULL = (
     *("unit/data/test_missing_parses.py", "unit/pictures/test_figures.py", "unit/systems/lgp/test_recipe.py"),
 )
 # of these, what it runs: a tiny training and translation of every system
-TINY = ("test_every_architecture_trains_and_generates",)
+TINY = ("test_every_system_trains_and_generates",)
 
 
 def pytest_collection_modifyitems(config, items):
