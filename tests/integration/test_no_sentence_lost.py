@@ -8,6 +8,8 @@ from integration.commands import TEST_SENTENCES, TRAIN_SENTENCES
 
 from fairseq_syntax.task import SyntaxTranslationTask
 
+SHORT = ["--beam", 1, "--max-len-b", 5]
+
 
 @pytest.fixture
 def seen(monkeypatch) -> list[list[int]]:
@@ -33,21 +35,19 @@ def seen(monkeypatch) -> list[list[int]]:
     [
         ("pascal_transformer_tiny", []),
         ("pascal_transformer_tiny", ["--max-tokens", 400]),
-        ("pascal_transformer_tiny", ["--batch-size", 16]),
-        ("transformer_tiny", []),
-        ("sa_nmt_shared_tiny", []),
+        ("transformer_tiny", ["--batch-size", 16]),
     ],
 )
 def test_generate_translates_every_sentence(trained, data_bin, arch, batching):
     # greedy: with no batching option all sentences of similar length go in one batch of fairseq's default size
-    found = commands.generate(data_bin, trained(arch) / "checkpoint_last.pt", "--beam", 1, *batching)
+    found = commands.generate(data_bin, trained(arch) / "checkpoint_last.pt", *SHORT, *batching)
     assert sorted(found) == list(range(TEST_SENTENCES))
 
 
 def test_shards_share_the_sentences(trained, data_bin):
     def generate(*options):
         return commands.generate(
-            data_bin, trained("pascal_transformer_tiny") / "checkpoint_last.pt", "--batch-size", 16, *options
+            data_bin, trained("pascal_transformer_tiny") / "checkpoint_last.pt", "--batch-size", 16, *options, *SHORT
         )
 
     shards = [generate("--num-shards", 3, "--shard-id", shard) for shard in range(3)]
@@ -63,37 +63,31 @@ def test_a_parser_of_binarized_data_is_refused(trained, data_bin, capsys):
     assert "--parser none: fairseq-generate takes the trees that the data have; leave it out" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("task", [[], ["--task", "syntax_translation"]], ids=["no task", "task"])
-def test_validate_scores_every_sentence(trained, data_bin, seen, task):
+def test_validate_scores_every_sentence(trained, data_bin, seen):
     checkpoint = trained("pascal_transformer_tiny") / "checkpoint_last.pt"
-    options = ["--cpu", "--path", checkpoint, "--valid-subset", "test", "--max-tokens", 900, *task]
+    options = ["--cpu", "--path", checkpoint, "--valid-subset", "test", "--max-tokens", 900]
     seen.clear()
     log = commands.run("fairseq-validate", data_bin, *options)
     assert sorted(chain(*seen)) == list(range(TEST_SENTENCES))
     assert len(seen) > 1 and "nll_loss" in log
 
 
-def test_training_sees_every_sentence_in_every_epoch(data_bin, seen, tmp_path):
-    options = ["--max-epoch", "2", "--share-all-embeddings", "--no-save"]
-    log = commands.train(data_bin, tmp_path, "pascal_transformer_tiny", *options)
-    updates = [record for record in commands.records(log) if "loss" in record]
-    first = sum(record["epoch"] == 1 for record in updates)
-    assert len(updates) == len(seen)
-    for batches in (seen[:first], seen[first:]):
-        assert sorted(chain(*batches)) == list(range(TRAIN_SENTENCES))
-
-
-def test_validation_while_training_sees_every_sentence(data_bin, seen, tmp_path):
+def test_training_and_validation_see_every_sentence_in_every_epoch(data_bin, seen, tmp_path):
     arguments = [part for part in commands.TRAINING if part != "--disable-validation"]
-    model = ["--arch", "pascal_transformer_tiny", "--share-all-embeddings", "--save-dir", tmp_path, "--no-save"]
-    # a training batch before, so that what follows it is validation
-    commands.run("fairseq-train", data_bin, *arguments, *model, "--max-update", 1)
-    assert sorted(chain(*seen[1:])) == list(range(61))
+    options = ["--arch", "pascal_transformer_tiny", "--share-all-embeddings", "--no-save", "--max-epoch", "2"]
+    log = commands.run("fairseq-train", data_bin, *arguments, *options, "--save-dir", tmp_path)
+    epochs = [record["epoch"] for record in commands.records(log) if "loss" in record]
+    updates = epochs.count(1)
+    assert updates == epochs.count(2)
+    batches = len(seen) // 2
+    for epoch in (seen[:batches], seen[batches:]):
+        assert sorted(chain(*epoch[:updates])) == list(range(TRAIN_SENTENCES))
+        assert sorted(chain(*epoch[updates:])) == list(range(61))
 
 
 def test_interactive_translates_every_line(trained, data_bin, corpus):
     checkpoint = trained("pascal_transformer_tiny") / "checkpoint_last.pt"
-    options = ["--beam", 1, "--parser", "conllu", "--parser-model", corpus / "test.en.conllu"]
+    options = [*SHORT, "--parser", "conllu", "--parser-model", corpus / "test.en.conllu"]
     options += ["--buffer-size", 64, "--batch-size", 16]
     found = commands.interactive(data_bin, checkpoint, corpus / "test.en", *options)
     assert sorted(found) == list(range(TEST_SENTENCES))

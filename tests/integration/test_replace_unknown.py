@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from corpora import random_heads
-from fairseq import checkpoint_utils, utils
+from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.models.lstm import LSTMModel
@@ -19,7 +19,7 @@ from integration.commands import DECODING, PACKAGE, hypotheses
 from fairseq_syntax.decoding.unknown_words import AligningGenerator, aligning_generator, strongest_words
 from fairseq_syntax.trees.conllu import Sentence, format_sentence
 
-ARCHITECTURES = ["nmt_lstm_tiny", "pascal_transformer_tiny", "global_plus_sdatt_tiny"]
+PASCAL = "pascal_transformer_tiny"
 WORDS = {"the": "die", "dog": "hund", "sees": "sieht", "small": "klein", "and": "und"}
 RARE = 3  # of the words of a sentence, every third occurs nowhere else
 SIDES = {"right": (), "left": ("--left-pad-source",)}
@@ -149,9 +149,7 @@ def expected_lines(rare, paths, entries):
     return found
 
 
-@pytest.mark.parametrize(
-    ("arch", "side"), [("nmt_lstm_tiny", "right"), ("pascal_transformer_tiny", "left"), ("nmt_lstm_tiny", "left")]
-)
+@pytest.mark.parametrize(("arch", "side"), [("nmt_lstm_tiny", "right"), (PASCAL, "left")])
 def test_generate_replaces_unknown_words(rare, checkpoint, tmp_path, arch, side):
     paths = [checkpoint(arch)]
     entries = tmp_path / "entries"
@@ -182,20 +180,15 @@ def test_ensembles_copy_by_their_mean_attention(rare, checkpoint):
     assert found != expected_lines(rare, paths[:1], {})
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES[:2])
-def test_interactive_copies_words_that_no_dictionary_has(rare, checkpoint, arch):
-    trees = ["--parser", "conllu", "--parser-model", f"{rare.text}.conllu"] if arch != "nmt_lstm_tiny" else []
-    options = ["--path", checkpoint(arch), "--input", rare.text, *DECODING, *trees]
-    batches = ["--buffer-size", "10", "--batch-size", "4"]
-    output = commands.run("fairseq-interactive", rare.data, *options, *batches, "--replace-unk", "")
+def test_interactive_copies_words_that_no_dictionary_has(rare, checkpoint):
+    options = ["--path", checkpoint(PASCAL), "--input", rare.text, *DECODING, "--buffer-size", 10, "--batch-size", 4]
+    options += ["--parser", "conllu", "--parser-model", f"{rare.text}.conllu"]
+    output = commands.run("fairseq-interactive", rare.data, *options, "--replace-unk", "")
     found = {number: text for number, (_, text) in hypotheses(output).items()}
-    assert found == expected_lines(rare, [checkpoint(arch)], {})
+    assert found == expected_lines(rare, [checkpoint(PASCAL)], {})
     # the source is shown as it came
     shown = dict(re.findall(r"^S-(\d+)\t(.*)$", output, re.MULTILINE))
     assert shown == {str(number): line for number, line in enumerate(rare.lines)}
-    # without the option nothing changes
-    output = commands.run("fairseq-interactive", rare.data, *options, *batches)
-    assert "<unk>" in dict(re.findall(r"^S-(\d+)\t(.*)$", output, re.MULTILINE))["3"]
 
 
 def test_alignments_are_those_of_printed_words(rare, checkpoint):
@@ -211,28 +204,6 @@ def test_alignments_are_those_of_printed_words(rare, checkpoint):
     tokens = batch["net_input"]["src_tokens"][0].tolist()
     columns = hypothesis["attention"].T[hypothesis["tokens"].ne(bos)].tolist()
     assert hypothesis["alignment"].tolist() == [strongest_word(column, tokens) for column in columns]
-
-
-def test_without_the_option_fairseq_is_left_alone(rare, checkpoint):
-    models, task, dataset = load([checkpoint("nmt_lstm_tiny")], rare.data)
-    batch = dataset.collater([dataset[number] for number in range(3)])
-    for options, kind in (({}, 0), ({"print_alignment": "hard"}, list)):
-        generator = task.build_generator(models, settings(**options))
-        assert not isinstance(generator, AligningGenerator)
-        for beam in task.inference_step(generator, models, batch):
-            assert isinstance(beam[0]["alignment"], kind) if kind else beam[0]["alignment"].numel() == 0
-
-
-def test_unknown_words_of_an_empty_line_stay():
-    """fairseq would write the end of the source, `<eos>`."""
-    words = Dictionary()
-    words.add_symbol("so")
-    tokens, alignment = torch.tensor([words.unk(), words.index("so"), words.eos()]), torch.zeros(3, dtype=torch.long)
-
-    def printed(source):
-        return utils.post_process_prediction(tokens, source, alignment, {}, words, None)[1]
-
-    assert printed("") == "<unk> so" and printed("dog") == "dog so"
 
 
 def test_attention_in_other_positions_is_refused():
