@@ -12,20 +12,17 @@ from integration.commands import OPTIONS, PACKAGE
 STOCK = "transformer_tiny"
 PASCAL = "pascal_transformer_tiny"
 LISA = "lisa_transformer_tiny"
-SYNTAX = [PASCAL, LISA, "tag_transformer_tiny"]
-RECURRENT = "sa_nmt_shared_tiny"
 
 
-@pytest.mark.parametrize("arch", [PASCAL, LISA])
-def test_stock_checkpoint_warm_starts(trained, data_bin, tmp_path, arch):
+def test_stock_checkpoint_warm_starts(trained, data_bin, tmp_path):
     """An update with learning rate 0, so that the parameters are those that were loaded."""
     stock = trained(STOCK) / "checkpoint_last.pt"
     start = ["--finetune-from-model", stock, "--lr", 0, "--max-update", 1]
-    log = commands.train(data_bin, tmp_path, arch, *OPTIONS[arch], *start)
+    log = commands.train(data_bin, tmp_path, LISA, *OPTIONS[LISA], *start)
     expected, found = commands.parameters(stock), commands.parameters(tmp_path / "checkpoint_last.pt")
     own = found.keys() - expected.keys()
-    assert all("self_attn.parser." in name for name in own)
-    assert bool(own) == (arch == LISA) == ("these parameters start afresh" in log)
+    assert own and all("self_attn.parser." in name for name in own)
+    assert "these parameters start afresh" in log
     assert expected.keys() <= found.keys()
     assert all(torch.equal(found[name], value) for name, value in expected.items())
 
@@ -41,13 +38,12 @@ def test_the_folder_of_another_system_is_refused(trained, data_bin, tmp_path):
         (STOCK, *OPTIONS[STOCK], "--criterion", aligned, "--reset-optimizer", f"_cross_entropy, not {aligned}"),
     ):
         with pytest.raises(ValueError, match=message):
-            commands.train(data_bin, tmp_path, arch, *more, "--max-update", "91")
+            commands.train(data_bin, tmp_path, arch, *more, "--max-update", "3")
     assert last.read_bytes() == before
     # the same system goes on, whatever its task is called; and who names a checkpoint gets it
-    for task in ("translation", "syntax_translation"):
-        goes_on = ["--task", task, "--max-update", "90"]
-        assert "Loaded checkpoint" in commands.train(data_bin, tmp_path, STOCK, *OPTIONS[STOCK], *goes_on)
-    start = ["--restore-file", last, "--max-update", "91"]
+    goes_on = ["--task", "syntax_translation", "--max-update", "3"]
+    assert "Loaded checkpoint" in commands.train(data_bin, tmp_path, STOCK, *OPTIONS[STOCK], *goes_on)
+    start = ["--restore-file", last, "--max-update", "4"]
     assert "Loaded checkpoint" in commands.train(data_bin, tmp_path / "new", PASCAL, *OPTIONS[PASCAL], *start)
 
 
@@ -67,17 +63,11 @@ def test_nothing_loads_unsafely():
                 assert "torch.load" not in {ast.unparse(target) for target in node.targets}, place
 
 
-@pytest.mark.parametrize("arch", [*SYNTAX, STOCK, RECURRENT])
-def test_checkpoints_load_under_weights_only(trained, arch):
-    state = torch.load(trained(arch) / "checkpoint_last.pt", weights_only=True)
-    assert state["optimizer_history"][-1]["num_updates"] == 2
-
-
 def test_checkpoint_of_training_with_bleu_generates(data_bin, tmp_path):
     arguments = [part for part in commands.TRAINING if part != "--disable-validation"]
     bleu = ["--eval-bleu", "--eval-bleu-args", '{"beam": 1, "max_len_a": 0, "max_len_b": 5}']
     best = ["--best-checkpoint-metric", "bleu", "--maximize-best-checkpoint-metric", "--eval-bleu-remove-bpe"]
-    model = ["--arch", PASCAL, *OPTIONS[PASCAL], "--save-dir", tmp_path, "--max-update", 12]
+    model = ["--arch", PASCAL, *OPTIONS[PASCAL], "--save-dir", tmp_path, "--max-update", 2]
     log = commands.run("fairseq-train", data_bin, *arguments, *model, *bleu, *best)
     assert any("valid_bleu" in record for record in commands.records(log))
     found = commands.generate(data_bin, tmp_path / "checkpoint_best.pt", "--gen-subset", "valid", "--max-len-b", 4)

@@ -34,10 +34,8 @@ def test_alignment_is_printed(data_bin, made):
 @pytest.mark.parametrize(
     "architectures",
     [
-        pytest.param(["sa_nmt_shared_tiny", "transformer_tiny"], id="with a Transformer of fairseq"),
         pytest.param(["sa_nmt_shared_tiny", "pascal_transformer_tiny"], id="with one that needs trees"),
-        pytest.param(["sdatt_tiny", "global_plus_chen17_tiny", "dasa_transformer_tiny"], id="all kinds of trees"),
-        pytest.param(["pascal_transformer_tiny", "lisa_transformer_tiny", "tag_transformer_tiny"], id="Transformers"),
+        pytest.param(["sdatt_tiny", "lisa_transformer_tiny", "tag_transformer_tiny"], id="all kinds of trees"),
     ],
 )
 def test_ensembles(data_bin, made, architectures):
