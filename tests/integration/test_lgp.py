@@ -1,4 +1,4 @@
-"""LGP-NMT and its rivals through fairseq's commands: resuming, batches and padding sides."""
+"""LGP-NMT through fairseq's commands: words by their spelling, threads, a parser that was trained before."""
 
 import re
 import shutil
@@ -10,34 +10,22 @@ import pytest
 import torch
 import treebanks
 from integration import commands
-from integration.commands import OPTIONS, assert_same_hypotheses, binarize
+from integration.commands import assert_same_hypotheses, binarize
 
 from fairseq_syntax.systems.lgp.model import LatentGraphModel
 from fairseq_syntax.systems.parser.model import LatentGraphParserModel
 from fairseq_syntax.systems.parser.treebank import encode_words
-from fairseq_syntax.tools import parse
-
-GRAPHS = ["latent", "seq", "dep", "uni"]
 
 
-# the others in double precision, without fairseq's commands: tests/unit/systems/lgp/test_model.py
+# the other graphs in double precision, without fairseq's commands: tests/unit/systems/lgp/test_model.py
 @pytest.fixture
 def checkpoint(trained):
-    """Function: graph -> checkpoint of a model of two updates."""
-    return lambda graph: trained("lgp_tiny", "--lgp-graph", graph) / "checkpoint_last.pt"
-
-
-def test_all_graphs_in_one_ensemble(data_bin, checkpoint):
-    alone, found = (
-        commands.generate(data_bin, ":".join(str(checkpoint(graph)) for graph in graphs), "--gen-subset", "valid")
-        for graphs in (GRAPHS[:1], ("latent", "uni", "seq"))
-    )
-    assert found.keys() == alone.keys() and found != alone
+    """Of a model of two updates."""
+    return trained("lgp_tiny", "--lgp-graph", "latent") / "checkpoint_last.pt"
 
 
 def test_unseen_words_are_read_by_their_spelling(data_bin, tmp_path, checkpoint):
     """As if they had been in the dictionary with count 0: through interactive, and the hub."""
-    checkpoint = checkpoint("latent")
     known = [line.split()[0] for line in (data_bin / "dict.en.txt").read_text(encoding="utf-8").splitlines()]
     words = [word for word in known if word.isalpha() and len(word) == 4]
     one, other = words[0] + words[1], words[2] + words[3]
@@ -66,13 +54,10 @@ def test_unseen_words_are_read_by_their_spelling(data_bin, tmp_path, checkpoint)
 
 def test_threads_may_share_a_hub_object(data_bin, checkpoint):
     """Every thread makes the dictionary grow, while others translate."""
-    path = checkpoint("latent")
-
-    def opened():
-        return LatentGraphModel.from_pretrained(path.parent, path.name, str(data_bin), cpu=True)
-
+    alone, shared = (
+        LatentGraphModel.from_pretrained(checkpoint.parent, checkpoint.name, str(data_bin), cpu=True) for _ in range(2)
+    )
     calls = [[f"the {letter * 5}{number} sees {letter}{number} ."] for number in range(5) for letter in "abcd"]
-    alone, shared = opened(), opened()
     expected = [alone.translate(lines, max_len_b=10) for lines in calls]
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
@@ -105,16 +90,12 @@ def test_translator_starts_from_a_trained_parser(whole_words, own_parser, tmp_pa
     """Heads of a sentence of words that both know are the parser's; the file is not needed afterwards."""
     path = shutil.copy(own_parser, tmp_path / "parser.pt")
     plus = ["--lgp-parser-path", path, "--lgp-src-min-freq", 1]
-    for graph in GRAPHS:
-        directory = tmp_path / graph
-        log = commands.train(whole_words, directory, "lgp_tiny", *plus, "--lgp-graph", graph, "--max-update", 1)
-        assert re.search(r"parser\.pt: vectors of (\d+) of \d+ words and \d+ of \d+ n-grams taken over", log)
     # an update of nothing leaves the parser as it was
-    commands.train(whole_words, tmp_path / "same", "lgp_tiny", *plus, "--lr", 0, "--max-update", 1)
+    log = commands.train(whole_words, tmp_path / "same", "lgp_tiny", *plus, "--lr", 0, "--max-update", 1)
+    assert re.search(r"parser\.pt: vectors of (\d+) of \d+ words and \d+ of \d+ n-grams taken over", log)
     trained, task = LatentGraphParserModel.load(path)
     Path(path).unlink()
     hub = LatentGraphModel.from_pretrained(tmp_path / "same", "checkpoint_last.pt", str(whole_words), cpu=True)
-    assert len(commands.generate(whole_words, tmp_path / "uni" / "checkpoint_last.pt", "--gen-subset", "valid")) == 61
     both = set(trained.words.row_symbols) & set(hub.models[0].encoder.words.row_symbols)
     shared = sorted(word for word in both if word.isalpha())
     assert len(shared) >= 3
@@ -126,23 +107,3 @@ def test_translator_starts_from_a_trained_parser(whole_words, own_parser, tmp_pa
         # n-grams that only one of the two knows are in no word that both know
         for name in ("arc_marginals", "root_marginals"):
             torch.testing.assert_close(found[name], expected[name], atol=1e-6, rtol=0)
-
-
-def test_text_is_parsed_with_a_parser_of_ours(corpus, own_parser, tmp_path):
-    """Trees made beforehand are those that are made when text is translated: no other parser is needed."""
-    pieces = ["--subword-type", "subword_nmt"]
-    for split in ("train", "valid", "test"):
-        for language in ("en", "de"):
-            shutil.copy(corpus / f"{split}.{language}", tmp_path)
-        text = str(tmp_path / f"{split}.en")
-        given = ["--input", text, "--output", f"{text}.conllu", "--parser", "checkpoint"]
-        assert parse.main([*given, "--parser-model", str(own_parser), *pieces]) == 0
-    data = binarize(
-        {split: tmp_path / split for split in ("train", "valid", "test")}, tmp_path / "bin", "--joined-dictionary"
-    )
-    arch = "pascal_transformer_tiny"
-    commands.train(data, tmp_path / "run", arch, *OPTIONS[arch], "--lr", "0.02", "--max-update", 10)
-    checkpoint = tmp_path / "run" / "checkpoint_last.pt"
-    expected = commands.generate(data, checkpoint, "--gen-subset", "valid")
-    given = ["--parser", "checkpoint", "--parser-model", own_parser, "--buffer-size", 100, "--batch-size", 7]
-    assert_same_hypotheses(commands.interactive(data, checkpoint, tmp_path / "valid.en", *given), expected)
