@@ -4,14 +4,16 @@ Of all architectures, in double precision and without the commands, tests/contra
 runs that resume are in test_resume.py, test_latent_tree.py and test_parser_training.py.
 """
 
+import pytest
 import torch
 from integration import commands
 from integration.commands import OPTIONS, assert_same_hypotheses
 
 
-def test_a_resumed_run_is_the_uninterrupted_one(data_bin, tmp_path):
-    """Of a system whose dropout masks last a sentence; stopped in the middle of an epoch."""
-    arch = "global_plus_chen17_tiny"
+# a system whose dropout masks last a sentence, and one whose parser is learned, too
+@pytest.mark.parametrize("arch", ["global_plus_chen17_tiny", "lgp_tiny"])
+def test_a_resumed_run_is_the_uninterrupted_one(data_bin, tmp_path, arch):
+    """Stopped in the middle of an epoch."""
     options = [*OPTIONS[arch], "--dropout", "0.3"]
     commands.train(data_bin, tmp_path / "whole", arch, *options, "--max-update", 10)
     for updates in (4, 10):
