@@ -10,9 +10,7 @@ from contextlib import ExitStack
 import pytest
 
 from fairseq_syntax.files import (
-    checksum,
     link_or_copy,
-    lock,
     refuse_existing,
     staged,
     staged_bytes,
@@ -95,20 +93,6 @@ def test_names_of_output_are_looked_at_first(tmp_path, monkeypatch):
     refuse_existing([path], overwrite=True)
     with pytest.raises(FileExistsError, match="give --overwrite"):
         refuse_existing([path], overwrite=False)
-
-
-def test_a_locked_file_is_refused_with_the_message(tmp_path):
-    with open(tmp_path / "x", "w") as one, open(tmp_path / "x") as other:
-        lock(one, "free")
-        with pytest.raises(BlockingIOError, match=r"^wait$"):
-            lock(other, "wait")
-        fcntl.flock(one, fcntl.LOCK_UN)
-        lock(other, "wait")
-
-
-def test_checksum(tmp_path):
-    (tmp_path / "x").write_bytes(b"abc")
-    assert checksum(tmp_path / "x") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
 
 def test_a_folder_is_replaced_as_a_whole(tmp_path):

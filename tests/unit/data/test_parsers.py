@@ -1,6 +1,5 @@
 """Parsers: Stanza with the real models, and look-up in CoNLL-U."""
 
-import gzip
 import logging
 import pickle
 import sys
@@ -95,7 +94,7 @@ def test_stanza_splits_nothing(stanza_parser):
     assert all(not tree.ranges for tree in trees)
 
 
-@pytest.mark.parametrize("word", ["", "a\tb", "a\nb", "a\rb"])
+@pytest.mark.parametrize("word", ["", "a\tb", "a\rb"])
 def test_word_that_conllu_cannot_hold_is_refused(word):
     with pytest.raises(TreeFormatError, match="cannot be parsed"):
         StanzaParser("en").parse([["fine"], ["also", word]])
@@ -114,14 +113,11 @@ class _FakePipeline:
         self.change = change
 
     def __call__(self, sentences):
-        from types import SimpleNamespace as Bag
-
-        return Bag(
-            sentences=[
-                Bag(words=[Bag(text=w, head=0, deprel="root", upos="X") for w in words])
-                for words in self.change(sentences)
-            ]
-        )
+        found = [
+            [SimpleNamespace(text=word, head=0, deprel="root", upos="X") for word in words]
+            for words in self.change(sentences)
+        ]
+        return SimpleNamespace(sentences=[SimpleNamespace(words=words) for words in found])
 
 
 @pytest.mark.parametrize(
@@ -129,7 +125,6 @@ class _FakePipeline:
     [
         (lambda s: [*s, ["more"]], "turned 2 sentences into 3"),
         (lambda s: [[*s[0], "more"], s[1]], "changed its words"),
-        (lambda s: [s[0], ["changed"] * len(s[1])], "changed its words"),
         (lambda s: s[::-1], "changed its words"),
     ],
 )
@@ -171,23 +166,6 @@ def test_a_failed_download_says_what_to_do_and_nothing_else(monkeypatch, tmp_pat
     assert not [record for record in caplog.records if record.name.startswith("urllib3")]
 
 
-def test_another_programs_error_is_cut_and_cuts_no_bracket_of_the_message(monkeypatch, tmp_path):
-    stanza = pytest.importorskip("stanza")
-
-    def fail(**_):
-        raise ConnectionError("Max retries (Caused by Error([Errno -2] " + "x" * 1000 + "))")
-
-    monkeypatch.setattr(stanza, "Pipeline", fail)
-    with pytest.raises(TreeFormatError) as caught:
-        StanzaParser("en", model_dir=tmp_path).parse([["a"]])
-    message, cause = str(caught.value).split("It says ")
-    assert "give model files with --parser-tagger and --parser-model. " in message
-    for brackets in ("()", "[]"):
-        assert message.count(brackets[0]) == message.count(brackets[1])
-    assert cause.startswith("ConnectionError: Max retries (Caused by") and cause.endswith("x…")
-    assert len(cause) < 200
-
-
 def test_a_bar_that_is_given_moves_with_every_call_of_stanza(monkeypatch):
     parser = StanzaParser("en", chunk=2)
     parser._pipeline = _FakePipeline(lambda sentences: sentences)
@@ -220,15 +198,6 @@ def test_downloaded_models_are_used(real_data, tmp_path, flickr, monkeypatch, ca
     assert logging.getLogger("stanza").level == logging.WARNING
 
 
-def test_progress_goes_to_stderr(stanza_parser, monkeypatch, capsys):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    stanza_parser.parse([["a"]], progress=True)
-    shown = capsys.readouterr()
-    assert "1/1" in shown.err and not shown.out
-    stanza_parser.parse([["a"]])
-    assert capsys.readouterr().err == ""
-
-
 # --- CoNLL-U ----------------------------------------------------------------------------------
 
 CONLLU = """\
@@ -257,13 +226,8 @@ def conllu(tmp_path):
 
 def test_same_words_get_their_trees_in_order_and_the_last_again(conllu):
     cat = ["a", "cat"]
-    trees = conllu.parse([cat, cat])
-    assert [tree.deprels[0] for tree in trees] == ["det", "first"]
-    assert [tree.deprels[0] for tree in conllu.parse([cat])] == ["first"]
-
-
-def test_order_continues_over_calls(conllu):
-    assert [conllu.parse([["a", "cat"]])[0].heads for _ in range(3)] == [[1, -1], [-1, 0], [-1, 0]]
+    found = [*conllu.parse([cat]), *conllu.parse([cat, cat]), *conllu.parse([cat])]
+    assert [tree.deprels[0] for tree in found] == ["det", "first", "first", "first"]
 
 
 def test_words_and_surface_tokens_are_found(conllu):
@@ -297,18 +261,9 @@ def test_words_with_spaces_are_found_in_either_way(tmp_path):
     assert syntax.words.tolist() == [0, 0, 0, 1, 2] and syntax.heads.tolist() == [1, -1]
 
 
-@pytest.mark.parametrize("words", [["a"], ["a", "cat", "."], ["A", "cat"], ["im", "dem", "Haus"]])
+@pytest.mark.parametrize("words", [["a"], ["A", "cat"], ["im", "dem", "Haus"]])
 def test_sentence_without_tree(conllu, words):
     with pytest.raises(TreeFormatError) as caught:
         conllu.parse([["a", "cat"], words])
     assert str(caught.value).startswith(f"{conllu.path}: no tree for the sentence")
     assert repr(" ".join(words)) in str(caught.value)
-
-
-def test_real_file_gives_back_all_its_trees(real_data):
-    path = real_data / "multi30k" / "test_2016_flickr.en.conllu.gz"
-    given = list(read_conllu(path))
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        assert sum(line == "\n" for line in lines) == len(given)
-    found = ConlluParser(path).parse([tree.forms for tree in given])
-    assert [arrays(tree) for tree in found] == [arrays(tree) for tree in given]

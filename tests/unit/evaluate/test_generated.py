@@ -49,13 +49,12 @@ def test_lines(write):
     assert texts(output.hypotheses, [0, 1, 2], "x", "hypothesis") == ["Yes", "", "A hound"]
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_order_does_not_matter(write, seed):
+def test_order_does_not_matter(write):
     lines = GENERATED.splitlines()
-    random.Random(seed).shuffle(lines)
-    shuffled = read_output(write("\n".join(lines)))
+    random.Random(0).shuffle(lines)
+    found, expected = read_output(write("\n".join(lines), "shuffled")), read_output(write(GENERATED))
     for kind in ("sources", "references", "hypotheses"):
-        assert plain(getattr(shuffled, kind)) == plain(getattr(read_output(write(GENERATED)), kind))
+        assert plain(getattr(found, kind)) == plain(getattr(expected, kind))
 
 
 def test_line_ends(write):
@@ -93,12 +92,10 @@ def test_plain_text(write):
         ("S-4\tx\nT-4\ty\n", "out.generated:1: sentence 4 has a S- line, but no H- or D- line"),
         ("H-4\t-1\tx\nD-5\t-1\tx\n", "out.generated:1: sentence 4 has a H- line, but no D- line"),
         ("S-4\tx\nH-4\t-1\ty\nS-4\tx\n", "out.generated:3: a second S- line of sentence 4, the first is line 1"),
-        ("T-4\tx\nT-4\tx\n", "out.generated:2: a second T- line of sentence 4"),
         (
             "D-4\t-1\tx\nD-4\t-2\ty\nD-5\t-1\tx\nD-4\t-1\tz\n",
             "out.generated:4: a D- line of sentence 4, which line 1 has already, after those of other sentences",
         ),
-        ("H-4\ta dog\n", "out.generated:1: H-4 must be followed by a score, not 'a dog'"),
         ("H-4\tnan\ta\nH-4\t-1\tb\n", "out.generated:1: H-4 must be followed by a score, not 'nan'"),
         (b"H-4\t-1\tx\nD-4\t-1\t\xff\n", "out.generated:2: not UTF-8"),
     ],

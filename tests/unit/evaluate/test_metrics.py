@@ -18,7 +18,7 @@ SACREBLEU = {
 }
 
 
-@pytest.mark.parametrize(("lowercase", "tokenize"), [(False, "none"), (True, "13a"), (False, "char")])
+@pytest.mark.parametrize(("lowercase", "tokenize"), [(False, "none"), (True, "13a")])
 @pytest.mark.parametrize("name", SACREBLEU)
 @given(st.lists(st.tuples(TEXT, TEXT, TEXT), min_size=1, max_size=6))
 def test_sums_are_the_corpus_score(name, lowercase, tokenize, rows):
@@ -49,11 +49,7 @@ def test_short_sentences_score_as_sacrebleu_scores_a_sentence(name, rows):
     np.testing.assert_allclose(metric.sentence_scores(statistics[None]), [expected], rtol=1e-12)
 
 
-def test_statistics_are_counts():
-    (counts,) = Bleu().statistics(["a b c b a x"], [["a b c d", "a b c b y z w v"]])
-    # the reference of 4 and the one of 8 are as close: the shorter counts
-    assert counts.tolist() == [6, 4, 4, 3, 2, 1, 6, 5, 4, 3]
-    assert Bleu().statistics([""], [["a"]]).tolist() == [[0, 1, *[0] * 8]]
+def test_statistics_of_nothing_and_of_too_few_references():
     assert Bleu().words("Ein  Hund!\n") == ["ein", "hund!"] and Bleu(tokenize="13a").words("Hund!") == ["hund", "!"]
     for make in METRICS.values():
         metric = make(False, "none")
@@ -71,15 +67,3 @@ def test_ribes_is_a_mean_of_sentences():
     assert ribes.score(found) == sentence_ribes(*words) / 2 > 0
     assert np.isnan(ribes.scores(np.zeros(2)))
     assert ribes.signature(2) == "nrefs:2|alpha:0.25|beta:0.10|case:lc|tok:13a"
-
-
-def test_captions(real_data):
-    """Real text: captions that lack their last words."""
-    with open(real_data / "multi30k" / "test_2016_flickr.de", encoding="utf8") as file:
-        captions = file.read().splitlines()[:150]
-    hypotheses = [" ".join([*caption.split()[:-3], "Mann", "."]) for caption in captions]
-    for name, make in SACREBLEU.items():
-        metric = METRICS[name](False, "none")
-        expected = make(False, "none").corpus_score(hypotheses, [captions]).score
-        assert metric.score(metric.statistics(hypotheses, [[c] for c in captions])) == pytest.approx(expected)
-        assert 5 < expected < 95

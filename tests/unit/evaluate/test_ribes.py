@@ -50,10 +50,8 @@ def by_definition(hypothesis, reference):
     ("reference", "hypothesis", "expected"),
     [
         ("a b c d", "a c b d", 5 / 6),
-        ("a b c d", "a b c d", 1.0),
         ("a b c d", "d c b a", 0.0),
         ("a b c d", "a b", math.exp(1 - 4 / 2) ** 0.1),
-        ("a b c x y", "a b c", math.exp(1 - 5 / 3) ** 0.1),
         ("a b", "a b c d", (2 / 4) ** 0.25),  # too long: precision alone
         ("the cat saw the dog", "the dog saw the cat", 2 / 10),  # 3 4 2 3 1
         ("x a y a z", "x a z", math.exp(1 - 5 / 3) ** 0.1),  # a is told by x before it
@@ -63,15 +61,11 @@ def by_definition(hypothesis, reference):
             "he read the book because he was interested in world history",
             17 / 55,
         ),
-        ("John hit Bob yesterday", "Bob hit John yesterday", 3 / 6),
         ("the boy read the book", "the book was read by the boy", 2 / 10 * (5 / 7) ** 0.25),  # 3 4 2 0 1
-        ("yes", "yes", 1.0),
         ("yes", "yes sir", 0.5**0.25),
         ("yes sir", "yes", 0.0),  # one word has no order
         ("a a", "a a", 1.0),  # 0 1: told by each other
-        ("a b", "c d", 0.0),
         ("a b", "", 0.0),
-        ("", "a b", 0.0),
         ("", "", 0.0),
     ],
 )

@@ -104,9 +104,8 @@ def test_sign_test_takes_means_over_runs():
 # --- approximate randomization ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [12345, 7])
-@pytest.mark.parametrize("kind", ["ar", "bs"])
-def test_one_run_is_sacrebleu(seed, kind, monkeypatch):
+@pytest.mark.parametrize(("kind", "seed"), [("ar", 12345), ("bs", 7)])
+def test_one_run_is_sacrebleu(kind, seed, monkeypatch):
     """TER has trials that tie with the systems' difference, which sacrebleu does not count."""
     monkeypatch.setenv("SACREBLEU_SEED", str(seed))
     references = corpus(60, seed)
@@ -126,7 +125,7 @@ def test_one_run_is_sacrebleu(seed, kind, monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "runs", "others", "sentences"),
-    [("BLEU", 1, 1, 8), ("chrF", 3, 3, 7), ("BLEU", 2, 2, 8), ("BLEU", 3, 1, 8), ("TER", 1, 2, 7)],
+    [("BLEU", 2, 2, 7), ("TER", 1, 2, 7)],
 )
 def test_all_exchanges(name, runs, others, sentences):
     """Every one of the 2^n corpora, scored from text."""
@@ -150,33 +149,7 @@ def test_all_exchanges(name, runs, others, sentences):
     assert found == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 20000) + 1e-4)
 
 
-@pytest.mark.parametrize(("runs", "others"), [(3, 3), (3, 1)])
-def test_runs_that_agree_are_not_many_witnesses(runs, others):
-    """Systems that are equally good, each of which has the same sentences right with every seed."""
-    rng = np.random.default_rng(runs + others)
-    found = []
-    for seed in range(200):
-        pair = [np.repeat(rng.normal(size=(1, 80, 1)), size, axis=0) for size in (runs, others)]
-        found.append(approximate_randomization(*pair, lambda total: total[..., 0], 200, seed))
-    assert 2 <= (np.array(found) < 0.05).sum() <= 20
-
-
 # --- bootstrap ----------------------------------------------------------------------------------------------------
-
-
-def test_scipy_draws_the_same_intervals():
-    references = corpus(60, 4)
-    runs = [spoilt(references, share, 1) for share in (0.3, 0.35, 0.4)]
-    (counts,) = statistics(references, runs)
-    low, high = interval(resampled(counts, score, 4000).mean(axis=0))
-
-    def mean(chosen):
-        return np.mean([score(run[chosen.astype(int)].sum(axis=0)) for run in counts])
-
-    theirs = scipy.stats.bootstrap(
-        (np.arange(60),), mean, n_resamples=4000, vectorized=False, method="percentile", rng=np.random.default_rng(0)
-    ).confidence_interval
-    assert (low, high) == pytest.approx(tuple(theirs), abs=0.4) and high - low > 4
 
 
 def test_interval_of_a_mean():
@@ -188,65 +161,6 @@ def test_interval_of_a_mean():
 
 
 # --- what they find -----------------------------------------------------------------------------------------------
-
-
-def test_each_is_better_in_half_of_the_sentences():
-    references = corpus(40, 5)
-    wrong = spoilt(references, 0.4, 6)
-    # sentences come in pairs that are the same, and each system has one of the two right
-    pairs = list(zip(references, wrong, strict=True))
-    first, second = [text for pair in pairs for text in pair], [text for pair in pairs for text in pair[::-1]]
-    pair = statistics([text for text in references for _ in range(2)], first, second)
-    test = sign_test(*pair, score)
-    assert test.better == test.worse == 40 and test.p == 1.0
-    assert bootstrapped(*pair, score, 200) > 0.3 and approximate_randomization(*pair, score, 200) == 1.0
-
-
-def test_one_sentence():
-    one, other = statistics(["a b c d e"], ["a b c x e"], ["a b c d e"])
-    assert sign_test(one, other, score) == (1, 0, 0, 1.0)
-    # every corpus is this one sentence; the difference never leaves its mean
-    assert bootstrapped(one, other, score, 50) == pytest.approx(1 / 51)
-    assert approximate_randomization(one, other, score, 50) == 1.0, "swapped or not, they differ as much"
-
-
-def test_empty_translations():
-    references = corpus(20, 7)
-    empty, full = statistics(references, [""] * 20, spoilt(references, 0.1, 8))
-    assert sign_test(empty, full, score).p < 0.01 and sign_test(empty, empty, score).p == 1.0
-    assert bootstrapped(empty, full, score, 100) < 0.02 > approximate_randomization(empty, full, score, 100)
-
-
-@pytest.mark.parametrize(("runs", "others"), [(1, 1), (3, 3), (3, 1)])
-def test_equal_quality_is_rarely_significant(runs, others):
-    found = []
-    for seed in range(30):
-        references = corpus(60, seed)
-        sides = enumerate((runs, others))
-        pair = statistics(
-            references, *([spoilt(references, 0.3, 10 * seed + k + 5 * i) for k in range(size)] for i, size in sides)
-        )
-        options = score, 200, seed
-        found.append(
-            [
-                sign_test(*pair, score).p if runs == others else 1.0,
-                approximate_randomization(*pair, *options),
-                bootstrapped(*pair, *options),
-            ]
-        )
-    sign, randomization, bootstrap = np.array(found).T
-    for two_sided in (sign, randomization) if runs == others else (randomization,):
-        assert (two_sided < 0.05).sum() <= 4 and 0.3 < np.median(two_sided) < 0.8
-    if runs == others == 1:  # it says about half of the two-sided probability
-        assert (bootstrap < 0.025).sum() <= 5 and 0.1 < np.median(bootstrap) and bootstrap.max() < 0.6
-
-
-@pytest.mark.parametrize("test", [approximate_randomization, bootstrapped])
-def test_chance_depends_on_the_seed_alone(test):
-    references = corpus(30, 9)
-    pair = statistics(references, spoilt(references, 0.3, 10), spoilt(references, 0.28, 11))
-    found = [test(*pair, score, 150, seed) for seed in (0, 0, 1, 2, 3)]
-    assert found[0] == found[1] and len(set(found)) > 1
 
 
 def test_resamples_are_drawn_in_parts(monkeypatch):
@@ -340,8 +254,7 @@ def test_with_one_run_each_an_effect_is_about_sentences():
     assert same == Effect(0.0, (0.0, 0.0), None, None)
 
 
-@pytest.mark.parametrize("runs", [(3, 3), (1, 3), (5, 2)])
-@pytest.mark.parametrize("of_runs", [0.0, 0.15, 1.0])
+@pytest.mark.parametrize(("runs", "of_runs"), [((3, 3), 0.0), ((1, 3), 0.15), ((5, 2), 1.0)])
 def test_equal_systems_differ_once_in_twenty(runs, of_runs):
     """With new sentences and new runs in each trial; a difference of `detectable` is found four times in five."""
     rng, p, detectable = np.random.default_rng(4), [], []
@@ -362,7 +275,7 @@ def test_equal_systems_differ_once_in_twenty(runs, of_runs):
     assert 0.68 <= (np.array(found) <= 0.05).mean() <= 0.9
 
 
-@pytest.mark.parametrize("runs", [(2, 1), (2, 2), (3, 1)])
+@pytest.mark.parametrize("runs", [(2, 1), (2, 2)])
 def test_few_runs_that_differ_much_are_too_sure(runs):
     """Equal systems differ in up to one case of eight, as docs/significance.md says, and not in more."""
     rng = np.random.default_rng(5)

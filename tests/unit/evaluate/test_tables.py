@@ -15,6 +15,7 @@ def test_text():
 
 
 def test_tsv():
+    assert format_table(HEADER, [], "tsv") == "system\tn\tDA"
     assert format_table(HEADER, ROWS, "tsv") == "system\tn\tDA\nL\t7\t33.5\na|b\t12345\t-"
 
 
@@ -36,7 +37,3 @@ def test_latex():
         r"{}* \& \textasciicircum{} & -- & -- \\",
         *(r"\bottomrule", r"\end{tabular}"),
     ]
-
-
-def test_no_rows():
-    assert format_table(HEADER, [], "tsv") == "system\tn\tDA"

@@ -1,9 +1,8 @@
-"""Distances in trees: Figure 2 of the paper, search, networkx, and the laws of a tree metric."""
+"""Distances in trees: Figure 2 of the paper, and search."""
 
 import random
 import tracemalloc
 
-import networkx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -21,14 +20,14 @@ from fairseq_syntax.trees.distances import (
     unpack_distances,
 )
 
-FIGURE_2 = "zhexie weixian fenzi yanzhong yingxiang zhengchang de yimin zhengce".split()
+# zhexie weixian fenzi yanzhong yingxiang zhengchang de yimin zhengce
 FIGURE_2_HEADS = [2, 2, 4, 4, ROOT, 8, 5, 8, 4]
 
 
 def random_forest(generator, words):
     """Heads of a random forest with one to four roots, words in random order."""
     order = generator.sample(range(words), words)
-    roots = generator.randint(1, 4)
+    roots = generator.randint(1, min(4, words))
     heads = [ROOT] * words
     for rank in range(roots, words):
         heads[order[rank]] = order[generator.randrange(rank)]
@@ -39,11 +38,7 @@ def random_forest(generator, words):
 
 
 def test_figure_2():
-    distances = tree_distances(FIGURE_2_HEADS)
-    assert distances.shape == (10, 10)
-    assert distances[FIGURE_2.index("fenzi")].tolist() == [1, 1, 0, 2, 1, 3, 4, 3, 2, 2]
-    assert distances[-1].tolist() == [3, 3, 2, 2, 1, 3, 4, 3, 2, 0]
-    assert distances.tolist() == [
+    assert tree_distances(FIGURE_2_HEADS).tolist() == [
         [0, 2, 1, 3, 2, 4, 5, 4, 3, 3],
         [2, 0, 1, 3, 2, 4, 5, 4, 3, 3],
         [1, 1, 0, 2, 1, 3, 4, 3, 2, 2],
@@ -68,26 +63,13 @@ def test_equals_search_on_all_forests_up_to_five_words(words):
         assert tree_distances(heads).tolist() == oracle.distances(heads)
 
 
-@given(forests(max_words=15))
-def test_equals_networkx(heads):
-    graph = networkx.Graph()
-    graph.add_nodes_from(range(len(heads) + 1))
-    graph.add_edges_from((w, len(heads) if head < 0 else head) for w, head in enumerate(heads))
-    assert networkx.is_tree(graph)
-    assert (tree_distances(heads) == networkx.floyd_warshall_numpy(graph)).all()
-
-
-# ------------------------------------------------------------------------------ laws of a tree
-
-
 # ---------------------------------------------------------------------------------- edge cases
 
 
-@pytest.mark.parametrize("words", [1, 2, 7])
-def test_without_a_parse_all_is_zero(words):
-    distances = tree_distances([UNPARSED] * words)
+def test_without_a_parse_all_is_zero():
+    distances = tree_distances([UNPARSED] * 7)
     assert distances.dtype == np.uint8
-    assert (distances == np.zeros((words + 1, words + 1))).all()
+    assert (distances == np.zeros((8, 8))).all()
 
 
 def test_cycle_of_all_small_graphs():
@@ -100,20 +82,7 @@ def test_cycle_of_all_small_graphs():
                 tree_distances(heads)
 
 
-def test_chain_saturates():
-    words = 400
-    distances = tree_distances(list(range(-1, words - 1)))
-    assert distances.dtype == np.uint8
-    assert MAX_DISTANCE == 254 < PAD_DISTANCE == 255
-    # In the chain root - word 0 - word 1 - …, word i is i+1 below the root.
-    depth = np.append(np.arange(1, words + 1), 0)
-    expected = np.minimum(np.abs(depth[:, None] - depth[None, :]), 254)
-    assert (distances == expected).all()
-    assert (distances[0, 253], distances[0, 254], distances[0, 255]) == (253, 254, 254)
-    assert (distances == PAD_DISTANCE).sum() == 0
-
-
-@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int64])
+@pytest.mark.parametrize("dtype", [np.int8, np.int64])
 def test_heads_of_any_integer_type(dtype):
     heads = np.array(FIGURE_2_HEADS, dtype=dtype)
     assert (tree_distances(heads) == tree_distances(FIGURE_2_HEADS)).all()
@@ -135,13 +104,7 @@ def test_pack_and_unpack(heads):
     assert (unpacked == distances).all()
 
 
-def test_triangle_is_stored_row_by_row():
-    matrix = np.array([[0, 1, 2, 3], [1, 0, 4, 5], [2, 4, 0, 6], [3, 5, 6, 0]], np.uint8)
-    assert pack_distances(matrix).tolist() == [1, 2, 3, 4, 5, 6]
-    assert (unpack_distances(np.arange(1, 7, dtype=np.uint8), 4) == matrix).all()
-
-
-@pytest.mark.parametrize(("entries", "size"), [(0, 2), (1, 1), (2, 2), (4, 3), (3, 4), (6, 3)])
+@pytest.mark.parametrize(("entries", "size"), [(1, 1), (4, 3), (3, 4)])
 def test_triangle_of_another_size(entries, size):
     with pytest.raises(ValueError, match=f"{entries} entries"):
         unpack_distances(np.zeros(entries, np.uint8), size)
@@ -171,21 +134,19 @@ def test_expand_takes_the_word_map_as_it_is_on_disk():
     assert (expand_distances(chain, np.arange(301, dtype=np.uint16)) == chain).all()
 
 
-@given(st.integers(0, 9), st.integers(1, 6), st.randoms(use_true_random=False))
-def test_a_batch_equals_its_sentences(words, sentences, random):
-    batch = []
-    for _ in range(sentences):
-        order = random.sample(range(words), words)
-        heads = [ROOT] * words
-        for i in range(1, words):
-            heads[order[i]] = random.choice([*order[:i], ROOT])
-        batch.append([UNPARSED] * words if random.random() < 0.2 else heads)
-    together = tree_distances(np.array(batch, dtype=np.int64).reshape(sentences, words))
-    assert together.shape == (sentences, words + 1, words + 1)
+@given(st.integers(1, 9), st.integers(1, 6), st.randoms(use_true_random=False))
+def test_a_batch_equals_its_sentences(words, sentences, generator):
+    forests_of_it = [random_forest(generator, words) for _ in range(sentences)]
+    batch = [[UNPARSED] * words if generator.random() < 0.2 else heads for heads in forests_of_it]
+    together = tree_distances(np.array(batch))
     packed = pack_distances(together)
     for heads, distances, triangle in zip(batch, together, packed, strict=True):
         assert (distances == tree_distances(heads)).all()
         assert (triangle == pack_distances(distances)).all()
+
+
+def test_a_batch_without_words():
+    assert tree_distances(np.zeros((3, 0), dtype=np.int64)).tolist() == [[[0]]] * 3
 
 
 def test_a_cycle_in_a_batch_is_found():
@@ -194,7 +155,7 @@ def test_a_cycle_in_a_batch_is_found():
 
 
 def test_large_batches_are_computed_in_parts_with_the_same_result():
-    sentences = [[ROOT, *(random.Random(seed).randrange(i) for i in range(1, 60))] for seed in range(100)]
+    sentences = [random_forest(random.Random(seed), 60) for seed in range(100)]
     assert (tree_distances(sentences) == [tree_distances(heads) for heads in sentences]).all()
 
 
@@ -207,8 +168,10 @@ def shapes(words):
     return [list(range(-1, words - 1)), [ROOT] + [0] * (words - 1), random_forest(generator, words)]
 
 
-@pytest.mark.parametrize("words", [300, 700])
-def test_long_sentences_equal_search(words):
+def test_long_sentences_equal_search():
+    """Distances saturate below the one that marks padding."""
+    words = 400
+    assert MAX_DISTANCE == 254 < PAD_DISTANCE == 255
     for heads in shapes(words):
         found = tree_distances(heads)
         expected = np.minimum(np.array(oracle.distances(heads)), MAX_DISTANCE)
@@ -233,9 +196,3 @@ def test_a_long_sentence_takes_little_beside_the_result():
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 1.6 * unpacked.nbytes
-
-
-def test_a_cycle_in_a_long_sentence_has_a_short_message():
-    with pytest.raises(TreeFormatError) as error:
-        tree_distances([*range(1, 5000), 0])
-    assert len(str(error.value)) < 200

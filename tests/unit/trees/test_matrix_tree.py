@@ -13,7 +13,7 @@ from fairseq_syntax.trees.matrix_tree import head_marginals
 
 INF = math.inf
 # words and scale of the scores: every number of words, every scale, and the extremes together
-SMALL = [(1, 1.0), (2, 20.0), (3, 0.0), (3, 100.0), (4, 1.0), (4, 20.0), (5, 0.0), (5, 5.0), (5, 100.0)]
+SMALL = [(1, 1.0), (2, 20.0), (3, 100.0), (4, 1.0), (5, 0.0), (5, 20.0)]
 
 
 def random_scores(seed, words, scale, batch=1):
@@ -60,13 +60,9 @@ def way(request, monkeypatch):
 # --- against enumeration ------------------------------------------------------------------------------------------
 
 
-def test_number_of_trees():
-    assert [len(oracle.all_trees(words)) for words in range(1, 6)] == [1, 2, 9, 64, 625]
-
-
 @pytest.mark.parametrize(("words", "scale"), SMALL)
 def test_marginals_and_their_gradient(words, scale, way):
-    for seed in range(3 if words == 5 else 8):
+    for seed in range(3):
         arcs, roots = random_scores(seed, words, scale)
         arc_weights, root_weights = random_scores(100 + seed, words, 1)
         listed = arcs[0].tolist(), roots[0].tolist()
@@ -79,14 +75,14 @@ def test_marginals_and_their_gradient(words, scale, way):
 
 
 def test_derivatives_of_first_and_second_order(way):
-    arcs, roots = random_scores(0, 4, 1, batch=2)
-    mask = torch.tensor([[True] * 4, [False, True, True, False]])
+    arcs, roots = random_scores(0, 3, 1, batch=2)
+    mask = torch.tensor([[True] * 3, [False, True, True]])
     inputs = (arcs.requires_grad_(), roots.requires_grad_(), mask)
     assert torch.autograd.gradcheck(head_marginals, inputs)
     assert torch.autograd.gradgradcheck(head_marginals, inputs)
 
 
-@pytest.mark.parametrize(("words", "scale"), [(20, 1), (20, 5), (20, 20), (12, 100), (40, 3)])
+@pytest.mark.parametrize(("words", "scale"), [(20, 20), (12, 100)])
 def test_longer_sentences_in_extended_precision(words, scale, way):
     arcs, roots = random_scores(words, words, scale)
     expected = oracle.laplacian_marginals(arcs[0].tolist(), roots[0].tolist())
@@ -94,34 +90,10 @@ def test_longer_sentences_in_extended_precision(words, scale, way):
     assert_both(actual, expected, 1e-8)
 
 
-def test_the_oracles_agree():
-    arcs, roots = (scores[0].tolist() for scores in random_scores(3, 4, 5))
-    enumerated, inverted = oracle.marginals(arcs, roots), oracle.laplacian_marginals(arcs, roots)
-    assert_close(torch.tensor(enumerated[0]), torch.tensor(inverted[0]), 1e-12)
-    assert_close(torch.tensor(enumerated[1]), torch.tensor(inverted[1]), 1e-12)
-
-
 # --- extreme scores -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("words", "scale"), [(2, 30.0), (2, 300.0), (7, 10.0), (7, 100.0), (30, 10.0), (30, 30.0), (30, 300.0)]
-)
-def test_no_nan_however_extreme_the_scores(words, scale):
-    arcs, roots = (scores.float() for scores in random_scores(words, words, scale, batch=16))
-    arc_weights, root_weights = random_scores(1, words, 1, batch=16)
-    arc_marginals, root_marginals = head_marginals(arcs, roots, all_words(roots))
-    assert (arc_marginals >= 0).all() and (root_marginals >= 0).all()
-    assert_close(arc_marginals.sum(-1) + root_marginals, torch.ones(16, words), 1e-5)
-    assert_close(root_marginals.sum(-1), torch.ones(16), 1e-5)
-    arguments = all_words(roots), arc_weights, root_weights
-    # a covariance of values whose range is at most 2 * words * 4 and an indicator
-    assert all(gradient.abs().max() <= 4 * words for gradient in gradients(weighted_marginals, arcs, roots, *arguments))
-
-
-@pytest.mark.parametrize(
-    ("cycle", "preference"), [(2, 10.0), (2, 50.0), (3, 20.0), (3, 300.0), (4, 10.0), (4, 35.0), (4, 300.0)]
-)
+@pytest.mark.parametrize(("cycle", "preference"), [(2, 10.0), (3, 20.0), (4, 35.0), (4, 300.0)])
 def test_words_that_prefer_each_other(cycle, preference):
     """What a Laplacian cannot tell: how little leaks out of a cycle; the sum of a column does not show it."""
     arcs, roots = random_scores(cycle, 5, 1)
@@ -132,35 +104,7 @@ def test_words_that_prefer_each_other(cycle, preference):
     assert_both(actual, expected, 1e-8)
 
 
-@pytest.mark.parametrize("preference", [12.0, 18.0])
-def test_both_ways_agree_where_the_inverse_is_barely_trusted(preference, monkeypatch):
-    arcs, roots = random_scores(0, 40, 1, batch=4)
-    for word in range(0, 40, 2):
-        arcs[:, word, word + 1] += preference
-        arcs[:, word + 1, word] += preference
-    weights = random_scores(1, 40, 1, batch=4)
-    results = []
-    for largest in (1e6, -1.0):
-        monkeypatch.setattr(matrix_tree, "_LARGEST_INVERSE", largest)
-        results.append(head_marginals(arcs, roots, all_words(roots)))
-        results.append(gradients(weighted_marginals, arcs, roots, all_words(roots), *weights))
-    for inverted, eliminated in zip(results[0] + results[1], results[2] + results[3], strict=True):
-        assert_close(inverted, eliminated, 1e-7)
-
-
-def test_shifts_of_one_word_and_of_all_roots_change_nothing():
-    arcs, roots = random_scores(0, 8, 2, batch=3)
-    by_word = torch.linspace(-800, 800, 8, dtype=torch.float64)
-    expected = head_marginals(arcs, roots, all_words(roots))
-    for actual in (
-        head_marginals(arcs + by_word[:, None], roots + by_word, all_words(roots)),
-        head_marginals(arcs, roots + 500, all_words(roots)),
-        head_marginals(arcs, roots - 500, all_words(roots)),
-    ):
-        assert_both(actual, expected, 1e-11, slice(None))
-
-
-@pytest.mark.parametrize("score", [-15.0, -10.0, 0.0, 90.0])
+@pytest.mark.parametrize("score", [-15.0, 90.0])
 def test_no_additive_constant_in_the_laplacian(score):
     """With one, all scores at -15 leave a word's heads a sum of 0.27; with equal scores, all trees are equal."""
     arcs, roots = torch.full((1, 10, 10), score), torch.full((1, 10), score)
@@ -198,23 +142,13 @@ def test_neighbours_and_padding_change_nothing(data, scale):
             torch.testing.assert_close(inside, outside[0], rtol=0, atol=1e-7)
 
 
-def test_one_word_and_none():
-    mask = torch.tensor([[False, True, False], [False, False, False]])
-    arcs, roots = random_scores(0, 3, 50, batch=2)
-    arc_marginals, root_marginals = head_marginals(arcs, roots, mask)
-    assert not arc_marginals.any() and root_marginals.tolist() == [[0, 1, 0], [0, 0, 0]]
-    computed = gradients(lambda *inputs: head_marginals(*inputs)[1], arcs, roots, mask)
-    assert all(gradient.isfinite().all() for gradient in computed)
+def test_nothing_at_all():
+    for batch, length in ((0, 4), (3, 0)):
+        arcs, roots = torch.zeros(batch, length, length), torch.zeros(batch, length)
+        assert [part.shape for part in head_marginals(arcs, roots, all_words(roots))] == [arcs.shape, roots.shape]
 
 
-@pytest.mark.parametrize(("batch", "length"), [(0, 4), (3, 0), (0, 0)])
-def test_nothing_at_all(batch, length):
-    arcs, roots = torch.zeros(batch, length, length), torch.zeros(batch, length)
-    mask = all_words(roots)
-    assert [part.shape for part in head_marginals(arcs, roots, mask)] == [arcs.shape, roots.shape]
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
 @pytest.mark.parametrize("scale", [2.0, 60.0])
 def test_computed_in_float64_and_returned_as_given(dtype, scale):
     arcs, roots = (scores.to(dtype) for scores in random_scores(0, 6, scale, batch=4))
@@ -227,33 +161,14 @@ def test_computed_in_float64_and_returned_as_given(dtype, scale):
 
 
 @pytest.mark.parametrize("scale", [2.0, 60.0])
-def test_autocast_lowers_no_precision(scale):
-    arcs, roots = random_scores(0, 6, scale, batch=4)
-    expected = head_marginals(arcs, roots, all_words(roots))
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        actual = head_marginals(arcs, roots, all_words(roots))
-    assert all(torch.equal(*pair) for pair in zip(actual, expected, strict=True))
-
-
-@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
-@pytest.mark.parametrize("scale", [2.0, 60.0])
-def test_without_gradients(mode, scale):
+def test_neither_autocast_nor_inference_changes_anything(scale):
     arcs, roots = random_scores(0, 6, scale, batch=8)
     expected = head_marginals(arcs.requires_grad_(), roots, all_words(roots))
-    with mode():
-        arcs, roots = arcs * 1, roots * 1  # tensors made in this mode
-        for actual, exact in zip(head_marginals(arcs, roots, all_words(roots)), expected, strict=True):
-            assert torch.equal(actual, exact) and not actual.requires_grad
-
-
-def test_a_score_that_is_no_number_stays_one():
-    """Training has to see it, and in its own sentence only."""
-    arcs, roots = random_scores(0, 5, 1, batch=3)
-    expected = head_marginals(arcs, roots, all_words(roots))[0]
-    arcs[1, 2, 3] = math.nan
-    actual = head_marginals(arcs, roots, all_words(roots))[0]
-    assert actual[1].isnan().any()
-    assert torch.equal(actual[[0, 2]], expected[[0, 2]])
+    for mode in (torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad(), torch.inference_mode()):
+        with mode:
+            actual = head_marginals(arcs * 1, roots * 1, all_words(roots))  # of tensors made in this mode
+        assert all(torch.equal(*pair) for pair in zip(actual, expected, strict=True))
+        assert actual[0].requires_grad == isinstance(mode, torch.autocast)
 
 
 def test_shapes_that_disagree():
@@ -264,42 +179,26 @@ def test_shapes_that_disagree():
 # --- forbidden arcs -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("columns", "scale", "forbidden"),
-    [
-        *(([0], 1.0, -INF), ([3], 20.0, -1e9), ([1, 4], 1.0, torch.finfo(torch.float32).min)),
-        *(([1, 4], 20.0, -INF), ([0, 1, 2, 3], 20.0, -INF), ([0, 1, 2, 3], 1.0, -1e9)),
-    ],
-)
-def test_some_words_never_are_heads(columns, scale, forbidden, way):
-    arcs, roots = random_scores(0, 5, scale)
-    arcs[:, :, columns] = forbidden
-    listed = arcs.masked_fill(arcs < -1e6, -INF)[0].tolist(), roots[0].tolist()
-    expected = oracle.marginals(*listed)
-    actual = head_marginals(arcs, roots, all_words(roots))
-    assert not actual[0][:, :, columns].any()
-    assert_both(actual, expected, 1e-8)
-    weights = random_scores(1, 5, 1)
-    expected = oracle.marginals_gradient(*listed, *(w[0].tolist() for w in weights))
-    actual = gradients(weighted_marginals, arcs, roots, all_words(roots), *weights)
-    assert_both(actual, expected, 1e-7)
-
-
-@given(st.integers(0, 10**6), st.integers(2, 4), st.floats(0.1, 0.7))
-def test_any_arcs_forbidden(seed, words, share):
+@given(st.integers(0, 10**6), st.integers(2, 4), st.floats(0.1, 0.7), st.sampled_from([-INF, -1e9]), st.booleans())
+def test_any_arcs_forbidden(seed, words, share, forbidden, eliminated):
     arcs, roots = random_scores(seed, words, 3)
+    weights = random_scores(seed + 1, words, 1)
     generator = torch.Generator().manual_seed(seed)
-    arcs[torch.rand(arcs.shape, generator=generator) < share] = -INF
-    roots[torch.rand(roots.shape, generator=generator) < share] = -INF
-    listed = arcs[0].tolist(), roots[0].tolist()
+    for scores in (arcs, roots):
+        scores[torch.rand(scores.shape, generator=generator) < share] = forbidden
+    listed = [scores.masked_fill(scores < -1e6, -INF)[0].tolist() for scores in (arcs, roots)]
     possible = any(oracle.tree_score(tree, *listed) > -INF for tree in oracle.all_trees(words))
-    arc_marginals, root_marginals = head_marginals(arcs, roots, all_words(roots))
+    with pytest.MonkeyPatch.context() as patched:
+        if eliminated:
+            patched.setattr(matrix_tree, "_LARGEST_INVERSE", -1.0)
+        actual = head_marginals(arcs, roots, all_words(roots))
+        computed = gradients(weighted_marginals, arcs, roots, all_words(roots), *weights)
+    assert_close(actual[0].sum(-1) + actual[1], torch.ones(1, words), 1e-9)
     if possible:
-        expected = oracle.marginals(*listed)
-        assert_close(arc_marginals[0], expected[0], 1e-9)
-        assert_close(root_marginals[0], expected[1], 1e-9)
-    else:
-        assert_close(arc_marginals.sum(-1) + root_marginals, torch.ones(1, words), 1e-9)
+        assert_both(actual, oracle.marginals(*listed), 1e-9)
+        assert not actual[0][arcs < -1e6].any()
+        listed_weights = [scores[0].tolist() for scores in weights]
+        assert_both(computed, oracle.marginals_gradient(*listed, *listed_weights), 1e-7)
 
 
 def test_a_sentence_of_which_no_word_may_be_a_head():
@@ -324,12 +223,6 @@ def test_a_word_that_has_to_be_the_root_is_no_hard_case(score, monkeypatch):
     arc_marginals, root_marginals = head_marginals(arcs, roots, all_words(roots))
     assert_close(root_marginals[0], [0, 0, 1, 0, 0], 1e-12)
     assert_close(arc_marginals[0, :, 2], [1, 1, 0, 1, 1], 1e-12)
-
-
-def test_everything_forbidden():
-    arcs, roots = torch.full((1, 3, 3), -INF), torch.full((1, 3), -INF)
-    _, root_marginals = head_marginals(arcs, roots, all_words(roots))
-    assert_close(root_marginals[0], [1 / 3] * 3, 1e-7)
 
 
 @pytest.mark.gpu
@@ -386,10 +279,9 @@ def extreme(value, dtype=torch.float64):
     return arcs, roots, all_words(roots)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("value", [1e30, INF, -1e30, -INF])
-def test_infinite_scores_are_great_ones(value, dtype):
-    arcs, roots, mask = extreme(value, dtype)
+def test_infinite_scores_are_great_ones(value):
+    arcs, roots, mask = extreme(value, torch.float32)
     arc_marginals, root_marginals = head_marginals(arcs, roots, mask)
     chance = 1.0 if value > 0 else 0.0
     assert arc_marginals[1, 0, 1] == chance and root_marginals[1, 2] == chance

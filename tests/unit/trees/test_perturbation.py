@@ -3,7 +3,7 @@
 import math
 import random
 from collections import Counter
-from itertools import combinations, permutations
+from itertools import permutations
 
 import pytest
 from hypothesis import given
@@ -63,18 +63,6 @@ def test_a_tree_without_one_root_is_refused(heads, roots):
             Perturbation(0.5, 0.5, 1)(7, before, other)
 
 
-@pytest.mark.parametrize("words", [1, 2, 3, 4])
-def test_the_sets_that_cannot_change_are_those_that_are_named(words):
-    """By enumeration: the root alone, and all dependents of the root and nobody else."""
-    everything = all_trees(words)
-    for heads in everything:
-        possible = {frozenset(changed(heads, other)) for other in everything}
-        root = heads.index(ROOT)
-        dependents = frozenset(i for i, head in enumerate(heads) if head == root)
-        every_set = {frozenset(chosen) for size in range(words + 1) for chosen in combinations(range(words), size)}
-        assert every_set - possible == {frozenset({root}), dependents} - {frozenset()}
-
-
 def probabilities(heads, count):
     """Tree -> probability, by enumeration: sets alike, then new roots, then trees."""
     found = {}
@@ -92,10 +80,9 @@ def probabilities(heads, count):
 @pytest.mark.parametrize(
     "heads, count",
     [
-        *(([-1, 0, 1, 2], count) for count in (1, 2, 3, 4)),  # a chain
-        *(([1, -1, 1, 1], count) for count in (1, 2, 3, 4)),  # a star
+        *(([-1, 0, 1, 2], count) for count in (1, 2, 4)),  # a chain
+        *(([1, -1, 1, 1], count) for count in (1, 3)),  # a star
         ([2, 2, -1, 4, 2], 1),
-        ([2, 2, -1, 4, 2], 3),
         ([1, -1], 2),
     ],
 )
@@ -106,21 +93,6 @@ def test_every_legal_tree_is_as_likely_as_enumeration_says(heads, count):
     assert set(drawn) == set(expected)
     if len(expected) > 1:
         assert chisquare([drawn[t] for t in expected], [draws * p for p in expected.values()]).pvalue > 1e-3
-
-
-def test_a_word_goes_to_each_of_its_legal_heads_equally_often():
-    """One word of four: all but itself, what hangs on it, and its old head."""
-    heads = [1, -1, 1, 2]
-    drawn = Counter()
-    for seed in range(6000):
-        after = reattached_heads(heads, 1, random.Random(seed))
-        (word,) = changed(heads, after)
-        drawn[word, after[word]] += 1
-    legal = {(0, 2), (0, 3), (2, 0), (3, 0), (3, 1)}
-    assert set(drawn) == legal
-    words = Counter(word for word, _ in drawn.elements())
-    assert chisquare(list(words.values())).pvalue > 1e-3
-    assert chisquare([drawn[0, 2], drawn[0, 3]]).pvalue > 1e-3 and chisquare([drawn[3, 0], drawn[3, 1]]).pvalue > 1e-3
 
 
 def test_long_chains_do_not_take_long():

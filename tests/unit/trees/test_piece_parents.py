@@ -1,10 +1,8 @@
 """Word-level trees to token arrays: the examples of the paper, then a loop as oracle."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import forests as forest_oracle
 from oracles import projection as oracle
 from strategies import split_forests, word_maps
 
@@ -43,7 +41,9 @@ def test_long_sentences_keep_clear_of_the_mark_for_no_parent():
     assert positions[0] == 65_532
 
 
-def equals_the_oracle(heads, word_of_token):
+@given(split_forests(unparsed=True))
+def test_equals_the_oracle(example):
+    heads, word_of_token = example
     assert middles(heads, word_of_token) == oracle.parent_middles(heads, word_of_token)
     pieces = parent_first_pieces(heads, word_of_token).tolist()
     expected = oracle.parent_first_pieces(heads, word_of_token)
@@ -51,21 +51,6 @@ def equals_the_oracle(heads, word_of_token):
     words = parent_words(heads).tolist()
     expected = [oracle.parent_word(heads, word) for word in range(len(heads) + 1)]
     assert [None if word == UNPARSED else word for word in words] == expected
-
-
-@pytest.mark.parametrize("words", range(6))
-def test_equals_the_oracle_on_all_forests_up_to_five_words(words):
-    counts = (1, 2, 3, 1, 4)[:words]
-    word_of_token = [w for w, count in enumerate(counts) for _ in range(count)] + [words]
-    forests = forest_oracle.all_forests(words)
-    assert len(forests) == (words + 1) ** (words - 1)  # Cayley
-    for heads in forests:
-        equals_the_oracle(heads, word_of_token)
-
-
-@given(split_forests(unparsed=True))
-def test_equals_the_oracle(example):
-    equals_the_oracle(*example)
 
 
 @given(st.integers(0, 8).flatmap(word_maps))

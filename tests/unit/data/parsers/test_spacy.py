@@ -4,8 +4,7 @@ import pytest
 
 from fairseq_syntax.data.parsers import spacy as ours
 from fairseq_syntax.data.parsers.spacy import SpacyParser
-from fairseq_syntax.tools import parse
-from fairseq_syntax.trees.conllu import find_cycle, read_conllu
+from fairseq_syntax.trees.conllu import find_cycle
 
 spacy = pytest.importorskip("spacy")
 TREES = [
@@ -68,12 +67,3 @@ def test_later_roots_hang_on_the_first():
     assert tree.heads == [-1, 0, 0, 4, 0]
     assert tree.deprels == ["root", "dep", "punct", "nsubj", "parataxis"]
     assert tree.upos == ["VERB", "X", "X", "PRON", "VERB"]
-
-
-def test_text_is_parsed_by_the_program(pipeline, tmp_path, monkeypatch):
-    (tmp_path / "text").write_text("".join(" ".join(words) + "\n" for words in TEXT))
-    arguments = ["--input", tmp_path / "text", "--output", tmp_path / "out", "--parser", "spacy"]
-    assert parse.main([*map(str, arguments), "--parser-model", str(pipeline)]) == 0
-    assert [tree.heads for tree in read_conllu(tmp_path / "out")] == [
-        tree.heads for tree in SpacyParser(str(pipeline)).parse(TEXT)
-    ]
