@@ -369,9 +369,10 @@ def test_accepting_does_not_hide_that_there_is_no_parser(data, tmp_path):
 
 
 @pytest.mark.parametrize("extra", [[], ["--parser-unparsed", "accept"]])
-def test_raw_text_that_is_too_long_is_not_parsed(data, caplog, extra):
-    task, _ = set_up(data, "sdatt_tiny", "--parser-max-words", 3, *extra)
-    task.live.parser = Picky(fail)
+def test_raw_text_that_is_too_long_is_not_parsed(data, tmp_path, caplog, extra):
+    (tmp_path / "trees.conllu").write_text(format_sentence(chain(["a"])) + format_sentence(chain([*"abcd"])))
+    parser = ["--parser", "conllu", "--parser-model", tmp_path / "trees.conllu", "--parser-max-words", 3]
+    task, _ = set_up(data, "sdatt_tiny", *parser, *extra)
     message = "input 'a b c d': 4 words; a sentence has at most 3: split it, or give --parser-max-words 4"
     if extra:
         assert [syntax.heads.tolist() for syntax in task.live(["a", "a b c d"])] == [[-1], [-2] * 4]

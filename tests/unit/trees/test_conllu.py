@@ -5,7 +5,6 @@ import os
 import random
 import re
 import shlex
-import sys
 import tomllib
 import tracemalloc
 from dataclasses import replace
@@ -20,7 +19,6 @@ from oracles import conllu_format as strict
 from oracles import forests as oracle
 from strategies import sentences
 
-from fairseq_syntax.data.binarize import Options, convert
 from fairseq_syntax.trees import conllu as reader
 from fairseq_syntax.trees.alignment import pair_examples
 from fairseq_syntax.trees.conllu import (
@@ -216,18 +214,6 @@ def test_files_that_cannot_be_opened(tmp_path, name, reason):
 # ------------------------------------------------------------------- strange and very long fields
 
 
-@pytest.mark.parametrize("column", ["upos", "deprel"])
-def test_whitespace_in_a_tag(write, column):
-    """All that cuts a line or a word somewhere."""
-    characters = [chr(i) for i in range(sys.maxunicode) if not 0xD800 <= i < 0xE000 and chr(i).isspace()]
-    for character in characters:
-        if character not in "\n\t":
-            for tag in (f"NO{character}UN", f"{character}NOUN", f"NOUN{character}", character):
-                line, said = refused(write(row(1) + row(2, 1, **{column: tag}) + row(3, 1, **{column: tag})))
-                assert line == 2 and said.startswith(f"{column.upper()} is {tag!r}; ")
-    assert refused(write(row(1, **{column: ""})))[1].startswith(f"{column.upper()} is ''; it must not be empty")
-
-
 STRANGE = {
     "head": (row(1) + row(2, MANY), 2, "head '999"),
     "last of a range": (f"1-{MANY}\tx" + "\t_" * 8 + "\n" + row(1), 1, "range 1-999"),
@@ -244,14 +230,6 @@ def test_fields_are_quoted_in_short(write, name):
     text, line, message = STRANGE[name]
     found, said = refused(write(text))
     assert found == line and message in said
-
-
-def test_a_broken_tree_is_taken_as_no_parse(write):
-    """With --allow-broken."""
-    path, text = write(row(1) + row(2, MANY)), write("w w\n", "text")
-    (example,) = pair_examples(text, path)
-    _, _, counts, (broken,) = convert([example], "text", str(path), Options("none", allow_broken=100))
-    assert (counts.broken, counts.unparsed) == (1, 1) and "head '999" in broken
 
 
 def test_gzip_bomb(tmp_path):
