@@ -334,6 +334,11 @@ def test_labels_that_the_model_does_not_know_are_warned_of_once(caplog):
     assert warning == "deprels that the model does not know: new; parse the text as the training data were parsed"
 
 
+def test_a_line_that_ends_inside_a_word_is_an_error_still():
+    with pytest.raises(TreeFormatError, match="the text ends inside a word"):
+        LiveSyntax(Picky(fail), "subword_nmt", accept_unparsed=True)(["a@@"])
+
+
 def test_a_file_that_lacks_a_tree_and_has_a_broken_one(tmp_path, caplog):
     """Those of equal sentences are given out in their order, also around these two."""
     trees = [chain(["a", "b"]), chain(["c"]), chain(["a", "b"]), Sentence(["a", "b"], [1, -1], ["dep"] * 2, ["X"] * 2)]

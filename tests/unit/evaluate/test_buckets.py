@@ -11,11 +11,14 @@ from strategies import trees
 
 from fairseq_syntax.evaluate.bucket_pictures import draw_buckets
 from fairseq_syntax.evaluate.buckets import (
+    KINDS,
+    Source,
     depth,
     has_relation,
     labelled,
     longest_dependency,
     make_buckets,
+    measure,
     read_parses,
     scale_of,
     steps,
@@ -88,6 +91,13 @@ def test_every_sentence_is_in_its_bucket(values, width, longest, minimum):
                 assert int(low) <= values[sentence] <= int(high or low)
         assert not bucket.merged or sum(size for _, size in bucket.merged) == len(bucket)
         assert all(size > 0 for _, size in bucket.merged)
+
+
+def test_what_is_not_known():
+    for kind in KINDS:
+        with pytest.raises(ValueError, match=f"--by {kind}: "):
+            measure(kind, Source())
+    assert measure("length", Source(words=np.array([0, 3]))).tolist() == [1, 3]
 
 
 def test_picture():

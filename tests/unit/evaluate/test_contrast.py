@@ -56,6 +56,9 @@ def test_a_record_comes_back(tmp_path):
     packed = tmp_path / "record.json.gz"
     packed.write_bytes(gzip.compress(path.read_bytes()))
     assert read_record(packed) == before
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(ValueError, match=r"not a record .*give a file of fairseq-syntax contrast"):
+        read_record(packed)
     for broken in ("[]", "{}", path.read_text().replace('"format": 1', '"format": 2')):
         path.write_text(broken)
         with pytest.raises(ValueError, match=r"not a record .*give a file of fairseq-syntax contrast"):

@@ -17,8 +17,10 @@ from fairseq_syntax.evaluate.treebank import (
     Treebank,
     directed_hits,
     flatten,
+    left_branching,
     lengths_without,
     remove,
+    right_branching,
     sharpness,
     undirected_hits,
 )
@@ -51,6 +53,13 @@ GOLD = sentence(
 def test_scores_by_hand(predicted, directed, undirected, uas):
     found = Treebank([GOLD]).accuracy([predicted])
     assert found == Accuracy(*(pytest.approx(x) for x in (100 * directed / 3, 100 * undirected / 3, 100 * uas / 5)))
+
+
+def test_two_arcs_between_the_same_words_count_once():
+    gold = np.array([1, -1, 1])
+    assert undirected_hits(gold, np.array([1, 0, 1])).tolist() == [True, False, True]
+    # neither is the gold arc
+    assert undirected_hits(np.array([2, 2, -1]), np.array([1, 0, -1])).tolist() == [False, False, True]
 
 
 def test_sentences_that_cannot_be_scored_are_left_out():
@@ -210,6 +219,14 @@ def test_removal_is_that_of_each_sentence_by_itself(corpus):
     expected, expected_lengths = flatten([climb(*pair) for pair in zip(trees, removed, strict=True)])
     assert remove(heads, flat_removed).tolist() == expected.tolist()
     assert lengths_without(lengths, flat_removed).tolist() == expected_lengths.tolist()
+
+
+def test_branching():
+    lengths = np.array([3, 0, 1, 2])
+    assert left_branching(lengths).tolist() == [1, 2, -1, -1, 5, -1]
+    assert right_branching(lengths).tolist() == [-1, 0, 1, -1, -1, 4]
+    for branching in (left_branching, right_branching):
+        assert branching(lengths[:0]).tolist() == branching(lengths[1:2]).tolist() == []
 
 
 def test_long_chains_of_removed_words():

@@ -196,3 +196,9 @@ def test_a_long_sentence_takes_little_beside_the_result():
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 1.6 * unpacked.nbytes
+
+
+def test_a_cycle_in_a_long_sentence_has_a_short_message():
+    with pytest.raises(TreeFormatError) as error:
+        tree_distances([*range(1, 5000), 0])
+    assert len(str(error.value)) < 200
