@@ -1,4 +1,4 @@
-"""Shared by all tests: profiles of hypothesis, the slow marker, where the real data is."""
+"""Shared by all tests: settings of hypothesis, the slow marker, where the real data is."""
 
 import os
 import sys
@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-settings.register_profile("dev", max_examples=20, deadline=None)
-settings.register_profile("ci", max_examples=60, deadline=None, derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "dev")
+# where changes are judged, the same examples each time
+settings.register_profile("tests", max_examples=20, deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("tests")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path.append(str(REPOSITORY / "tests"))  # for `strategies` and `oracles`
