@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from contract.command_lines import REPOSITORY
 from sacrebleu.metrics import BLEU
+from sacrebleu.metrics.bleu import BLEUScore
 
 from fairseq_syntax.evaluate.probes import read_probes
 from fairseq_syntax.evaluate.tree_pairs import BOTH_TRANSLATIONS, tree_pairs_of
@@ -322,8 +323,8 @@ def test_what_models_were_asked_is_a_table(results, tmp_path):
     assert "| system | x (2) | y (2) |" in text and "| a | 75.0 ± 35.4 | 50.0 ± 0.0 |" in text
 
 
-def recomputed(results, folder: Path, files: Iterable[Path], step: int = 1) -> int:
-    """How many BLEU scores of a folder of records come out again from its translations.
+def recomputed(results, folder: Path, files: Iterable[Path], step: int = 1) -> dict[str, BLEUScore]:
+    """BLEU of the translations in a folder of records, RUN.SPLIT -> score, each the one that its record has.
 
     Args:
         results: the module.
@@ -335,7 +336,7 @@ def recomputed(results, folder: Path, files: Iterable[Path], step: int = 1) -> i
     splits, tokenize = board.splits, board.tokenize
     contents = [gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes() for path in files]
     by_hash = {hashlib.sha256(content).hexdigest(): content for content in contents}
-    checked = 0
+    scores = {}
     for path in sorted(folder.glob("*.json"))[::step]:
         record = json.loads(path.read_text(encoding="utf8"))
         for split in record["scores"].keys() - {"valid"}:
@@ -345,8 +346,8 @@ def recomputed(results, folder: Path, files: Iterable[Path], step: int = 1) -> i
             hypotheses = gzip.open(packed, "rt", encoding="utf8").read().removesuffix("\n").split("\n")
             found = BLEU(tokenize=tokenize, force=True).corpus_score(hypotheses, [reference])
             assert found.score == pytest.approx(record["scores"][split]["BLEU"]["score"]), packed.name
-            checked += 1
-    return checked
+            scores[f"{path.stem}.{split}"] = found
+    return scores
 
 
 def test_bleu_comes_out_again_from_the_translations(results, tmp_path):
@@ -356,7 +357,7 @@ def test_bleu_comes_out_again_from_the_translations(results, tmp_path):
     subprocess.run(
         [sys.executable, script, "--output", corpus, "--train", "6000", "--seed", "1"], check=True, capture_output=True
     )
-    assert recomputed(results, RESULTS / "agreement", corpus.iterdir(), 4) > 10
+    assert len(recomputed(results, RESULTS / "agreement", corpus.iterdir(), 4)) > 10
 
 
 @pytest.mark.parametrize("corpus", sorted({path.parent.name for path in RESULTS.glob("*/*.txt.gz")} - {"agreement"}))
@@ -367,7 +368,15 @@ def test_bleu_of_real_corpora_comes_out_again(results, real_data, tmp_path, corp
     if corpus == "news":
         unpack(real_data / "ud" / "de_pud.conllu.gz", words=None, trees=None, raw=str(tmp_path / "pud.de"))
         files.append(tmp_path / "pud.de")
-    assert recomputed(results, RESULTS / corpus, files)
+    scores = recomputed(results, RESULTS / corpus, files)
+    assert scores
+    if corpus == "kyoto":  # what is said of short outputs
+        of = [scores[f"{system}-1.test"] for system in ("transformer", "pascal", "pascal-linear")]
+        page = prose("docs", "records", "kyoto.md")
+        short = [100 * (1 - score.sys_len / score.ref_len) for score in of]
+        assert f"too short, by {min(short):.0f} to {max(short):.0f} %" in page
+        without = "the Transformer has {:.1f} BLEU, PASCAL {:.1f}, and PASCAL with linear trees {:.1f}"
+        assert without.format(*(score.score / score.bp for score in of)) in page
 
 
 def prose(*parts: str) -> str:
@@ -434,3 +443,34 @@ def test_what_is_said_of_settings_is_in_the_records():
         f"short sentences, {short[1]:.0f} |",
     ):
         assert said in page
+
+
+def test_what_is_said_of_news_and_of_swahili_is_in_the_records():
+    def curve(corpus: str, run: str) -> list[dict]:
+        return json.loads((RESULTS / corpus / f"{run}.json").read_text(encoding="utf8"))["curve"]
+
+    def rise(corpus: str, run: str) -> float:
+        before, last = curve(corpus, run)[-2:]
+        return last["bleu"] - before["bleu"]
+
+    page, last = prose("docs", "records", "news.md"), curve("news", "transformer-1")[-3:]
+    values = [point["bleu"] for point in last] + [point["updates"] for point in last]
+    assert "it was {:.1f}, {:.1f} and {:.1f} after {:,}, {:,} and {:,} updates".format(*values) in page
+    trees, linear = rise("news", "pascal-1"), rise("news", "pascal-linear-1")
+    assert f"by {trees:.1f} with spaCy's trees and by {linear:.1f} with linear ones" in page
+    parsed, gold = (
+        gzip.open(RESULTS / "news" / f"pascal-1.{split}.txt.gz", "rt", encoding="utf8").read().splitlines()
+        for split in ("pud", "pud-gold")
+    )
+    changed = sum(one != other for one, other in zip(parsed, gold, strict=True))
+    assert f"PASCAL changes {changed} of {len(parsed):,} translations" in page
+    assert (
+        "reaches {1:.1f} BLEU instead of {0:.1f}".format(*(score("news", "pascal-1", x) for x in ("pud", "pud-gold")))
+        in page
+    )
+    page, swahili = prose("docs", "records", "swahili.md"), ("transformer-1", "pascal-1")
+    assert (
+        "rises by {:.1f} and {:.1f} in the last 950 updates".format(*(rise("swahili", run) for run in swahili)) in page
+    )
+    base, *seeds = (score("swahili", run, "test") for run in (*swahili, "pascal-2"))
+    assert f"first seed gains {seeds[0] - base:.1f} BLEU" in page and f"its second loses {base - seeds[1]:.1f}" in page
