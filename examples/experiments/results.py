@@ -99,7 +99,11 @@ def generated(plan: Plan, folder: Path, up: str = "") -> str:
     if not records:
         return f"No run of {len(wanted)} has a record yet."
     signatures = sorted({record["scores"]["valid"]["BLEU"]["signature"] for record in records})
-    said = "all runs" if len(records) == len(wanted) else f"{len(records)} of {len(wanted)} runs so far"
+    said, done = "all runs", {f"{record['system']}-{record['seed']}" for record in records}
+    if missing := [name for name in wanted if name not in done]:
+        minutes = len(missing) * mean(sum(record["minutes"].values()) for record in records)
+        left = f"not run: {', '.join(missing)}; about {minutes:.0f} minutes of one core"
+        said = f"{len(records)} of {len(wanted)} runs so far ({left})"
     pictures = (
         f"![{re.split('[,:;(]', caption)[0].strip()}]({up}{file})\n\n*{caption}.*"
         for file, (caption, _) in _pictures(plan, folder).items()
