@@ -176,6 +176,16 @@ def test_work_is_not_done_twice(raw, data, tmp_path, monkeypatch, capsys):
         file.write("mehr\n")
     assert make(other, tmp_path / "other") == 1
     assert "60 lines, but" in capsys.readouterr().err
+    # a test set may join, but not take the place of another
+    monkeypatch.undo()
+    before = (folder / "train.en.conllu.gz").stat().st_mtime_ns
+    assert make(raw, tmp_path / "more", "--testpref", f"{raw / 'valid'},{raw / 'test'}") == 1
+    assert "(test.en, test.de)" in capsys.readouterr().err
+    assert make(raw, tmp_path / "more", "--testpref", f"{raw / 'test'},{raw / 'valid'}") == 0
+    assert (folder / "train.en.conllu.gz").stat().st_mtime_ns == before
+    for kind in ("en.bin", "en.heads.bin", "de.bin"):
+        added = tmp_path / "more" / f"test1.en-de.{kind}"
+        assert added.read_bytes() == (data / f"valid.en-de.{kind}").read_bytes()
 
 
 def test_trees_stand_over_the_text(data):

@@ -321,6 +321,16 @@ def test_pieces(world, run, kind, cut):
     assert sorted(line.split(": ")[1] for line in warnings) == sorted(cut_files)
 
 
+def test_copies_and_empty_lines_are_told(world, run):
+    base, system = world.pair()
+    copy = world.text("copy", world.better)
+    run("--system", "base", base, "--system", "sys", system, copy)
+    assert f"--system sys: {copy} has the translations of {system}; is it another seed?" in run.said
+    world.references[4] = ""
+    run(*two(base, system, "--reference", reference := world.text("ref", world.references)))
+    assert f"{reference}: 1 of 120 lines are empty" in run.said and "another seed" not in run.said
+
+
 def test_unknown_words(world, run):
     world.references[3], world.sources[5] = "a <<unk>> b", "ein <unk> wort"
     base, system = world.pair()
