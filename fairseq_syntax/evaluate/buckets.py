@@ -4,15 +4,18 @@ Buckets below a minimum size are merged with a neighbour.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..trees.conllu import ROOT, Sentence, read_conllu
 from ..trees.text import quoted, read_lines
-from .comparison import Evaluation
 from .corpus import Corpus, check_count
+
+if TYPE_CHECKING:
+    from .comparison import Evaluation
 
 RELATION = "relation:"
 LABEL = "label:"
@@ -242,19 +245,15 @@ def scale_of(kind: str, values: np.ndarray, width: int = 10, longest: int = 50) 
 
 
 def bucket_scores(
-    evaluation: Evaluation, baseline: str, kind: str, buckets: Sequence[Bucket], values: np.ndarray, minimum: int
+    evaluation: "Evaluation", baseline: str, kind: str, buckets: Sequence[Bucket], values: np.ndarray, minimum: int
 ) -> dict:
     """Scores of all systems by bucket as a JSON object, described in docs/api/evaluate.md."""
     corpus = evaluation.corpus
     base = corpus.system(baseline)
 
     def scores(metric: str, bucket: Bucket) -> dict:
-        summaries = {
-            system.name: evaluation.summary(metric, system.name, bucket.sentences) for system in corpus.systems
-        }
         return {
-            name: {"runs": summary.runs, "mean": summary.mean, "sd": summary.sd, "interval": summary.interval}
-            for name, summary in summaries.items()
+            system.name: asdict(evaluation.summary(metric, system.name, bucket.sentences)) for system in corpus.systems
         }
 
     def deltas(metric: str, bucket: Bucket) -> dict:
@@ -282,7 +281,7 @@ def bucket_scores(
 
 
 def breakdown(
-    evaluation: Evaluation,
+    evaluation: "Evaluation",
     baseline: str,
     by: Sequence[str] | None,
     source: Source,

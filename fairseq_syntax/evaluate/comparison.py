@@ -2,14 +2,18 @@
 
 import html
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 
 import numpy as np
 
-from .corpus import Corpus
-from .metrics import Metric
+from .buckets import breakdown, read_source
+from .comet import Comet
+from .corpus import Corpus, read_corpus
+from .metrics import METRICS, Bleu, Metric
+from .results import check_records
 from .schemas import FORMAT
 from .significance import (
     Effect,
@@ -21,14 +25,12 @@ from .significance import (
     resampled,
     sign_test,
 )
-from .tables import TableFormat, format_table, probability
+from .tables import TableFormat, format_table, probability, rounded
+from .verdicts import verdicts
 
+DEFAULT_METRICS = ("BLEU", "chrF", "TER", "RIBES")
 TESTS = ("runs", "randomization", "bootstrap")
-FEW = 50
-"""Sentences below which a comparison says little."""
-LEAST = 2
-"""BLEU below which it is worthless."""
-_BESIDE = 3  # most systems whose scores and differences fit side by side
+_BESIDE = 2  # most systems whose scores and differences fit side by side
 _HEADERS = {"runs": "p", "randomization": "p AR", "bootstrap": "p bootstrap", "sign": "p sign"}
 
 
@@ -49,6 +51,8 @@ class Summary:
         runs: the K scores.
         sd: their sample standard deviation; None for one run.
         interval: bootstrap interval (95 %) of their mean.
+        without_brevity_penalty: BLEU without it, the mean over runs; None for other metrics.
+        length_ratio: words of the translations / words of the references, over all runs; None for other metrics.
     """
 
     runs: list[float]
@@ -57,6 +61,8 @@ class Summary:
     minimum: float
     maximum: float
     interval: tuple[float, float]
+    without_brevity_penalty: float | None = None
+    length_ratio: float | None = None
 
 
 @dataclass
@@ -136,6 +142,12 @@ class Evaluation:
     def summary(self, metric: str, system: str, sentences: np.ndarray | None = None) -> Summary:
         """The score of a system on all sentences, or on those with the given indices."""
         runs, draws = self._scores(metric, system, sentences)
+        more: tuple[float, ...] = ()
+        if isinstance(bleu := self.metrics[metric], Bleu):
+            statistics = self.statistics(metric, system)
+            sums = (statistics if sentences is None else statistics[:, sentences]).sum(axis=1)
+            words, references = sums[:, :2].sum(axis=0)
+            more = float(bleu.precision(sums).mean()), float(words / max(references, 1))
         return Summary(
             runs.tolist(),
             float(runs.mean()),
@@ -143,6 +155,7 @@ class Evaluation:
             float(runs.min()),
             float(runs.max()),
             interval(draws.mean(axis=0)),
+            *more,
         )
 
     def effect(self, metric: str, baseline: str, system: str, sentences: np.ndarray | None = None) -> Effect:
@@ -167,9 +180,8 @@ class Evaluation:
         counts = (better, worse, ties) if higher else (worse, better, ties)
         return Difference(metric, baseline, system, found.delta, found.interval, found.detectable, *counts, p)
 
-    def differences(self, metric: str, baseline: str) -> list[Difference]:
-        """The differences of all other systems from a baseline, with Holm's correction."""
-        names = [system.name for system in self.corpus.systems if system.name != baseline]
+    def differences(self, metric: str, baseline: str, names: Sequence[str]) -> list[Difference]:
+        """The differences of other systems from a baseline, with Holm's correction."""
         results = [self.difference(metric, baseline, name) for name in names]
         for test in self.tests:
             values = {i: p for i, result in enumerate(results) if (p := result.p[test]) is not None}
@@ -178,19 +190,108 @@ class Evaluation:
                 result.holm[test] = corrected.get(i)
         return results
 
-    def length_ratio(self, system: str) -> float | None:
-        """Ratio of hypothesis to reference length in words, over all runs; None without BLEU, which counts them."""
-        if "BLEU" not in self.metrics:
-            return None
-        words, references = self.statistics("BLEU", system)[..., :2].sum(axis=(0, 1))
-        return float(words / max(references, 1))
+    def repeated(self, system: str) -> float:
+        """The share of translations in which a 4-gram occurs three times, though in no reference."""
+        words: Callable[[str], list[str]] = str.split
+        if isinstance(bleu := self.metrics.get("BLEU"), Bleu):
+            words = bleu.words
+        pairs = [
+            (text, self.corpus.references[i])
+            for run in self.corpus.system(system).hypotheses
+            for i, text in enumerate(run)
+        ]
+        return sum(_repeats(words(text)) and not any(_repeats(words(r)) for r in of) for text, of in pairs) / len(pairs)
 
 
-def compare(evaluation: Evaluation, baselines: Sequence[str]) -> dict:
-    """Scores and tests as a JSON object, described in docs/api/evaluate.md; the caller adds buckets.
+def _repeats(words: list[str]) -> bool:
+    return max(Counter(zip(*(words[i:] for i in range(4)), strict=False)).values(), default=0) >= 3
 
-    Raises ValueError: a baseline is not the name of a system.
+
+@dataclass
+class Comparison:
+    """The result of `compare`.
+
+    Attributes:
+        evaluation: has all statistics.
+        content: the object that --format json prints, described in docs/api/evaluate.md.
+        parses: trees of the source, or None if unknown.
     """
+
+    evaluation: Evaluation
+    content: dict
+    parses: list | None
+
+    def tables(self, form: str = "text") -> list[str]:
+        """Tables of scores, tests and buckets for every metric."""
+        return tables(self.content, form)
+
+    def figure(self):
+        """The scores of the first metric by bucket, as a matplotlib figure. Raises ValueError: there are no buckets."""
+        if not self.content["buckets"]:
+            raise ValueError("--draw: the length of the source is not known; give --source")
+        names = [system["name"] for system in self.content["systems"]]
+        from .bucket_pictures import draw_buckets  # of matplotlib, which takes long to import
+
+        return draw_buckets(self.content["buckets"], names, self.content["metrics"][0]["name"])
+
+
+def compare(
+    systems: Mapping[str, Mapping[str, str]],
+    reference: Sequence[str] | None = None,
+    source: str | None = None,
+    baselines: Sequence[str] | Mapping[str, Sequence[str]] = (),
+    *,
+    records: Mapping[str, Mapping[str, dict]] | None = None,
+    split: str | None = None,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    comet: str | None = None,
+    lowercase: bool = False,
+    tokenize: str = "none",
+    remove_bpe: str | None = None,
+    by: Sequence[str] | None = None,
+    parse: str | None = None,
+    width: int = 10,
+    longest: int = 50,
+    minimum: int = 50,
+    trials: int = 10000,
+    resamples: int = 10000,
+    seed: int = 12345,
+    sign_test: bool = False,
+) -> Comparison:
+    """Score systems and compare them.
+
+    Args:
+        systems: name -> label of a run -> file of translations, see `corpus.read_corpus`.
+        reference, source: files; None for the T- and S- lines of the translations.
+        baselines: systems with which all others are compared, or each of them -> the systems that are compared with it;
+            the first system if empty.
+        records, split: records of systems, see `results.read_results`, whose BLEU on the split is checked.
+        metrics: names from `METRICS`; buckets use the first.
+        comet: a COMET model as an additional metric.
+        lowercase, tokenize, remove_bpe: treatment of the text.
+        by: kinds of buckets, see `buckets`; None for the length of the source, if it is known.
+        parse: trees of the source (CoNLL-U).
+        width, longest: for buckets by length, see `buckets.scale_of`.
+        minimum: smallest bucket, in sentences.
+        trials, resamples, seed, sign_test: settings of tests and intervals.
+
+    Raises ValueError: files do not match, or there are no references; OSError: a file is missing.
+    """
+    corpus = read_corpus(systems, reference, source, remove_bpe)
+    check_records(corpus, records or {}, split, reference)
+    baselines = baselines or [corpus.systems[0].name]
+    if not isinstance(baselines, Mapping):
+        names = [system.name for system in corpus.systems]
+        baselines = {corpus.system(name).name: [other for other in names if other != name] for name in baselines}
+    used = [METRICS[name](lowercase, tokenize) for name in dict.fromkeys(metrics)] + ([Comet(comet)] if comet else [])
+    evaluation = Evaluation(corpus, used, Chance(trials, resamples, seed), sign_test)
+    content, source_data = _content(evaluation, baselines), read_source(corpus, parse)
+    content["buckets"] = breakdown(evaluation, next(iter(baselines)), by, source_data, width, longest, minimum)
+    return Comparison(evaluation, content, source_data.parses)
+
+
+def _content(evaluation: Evaluation, baselines: Mapping[str, Sequence[str]]) -> dict:
+    """Scores and tests as a JSON object, described in docs/api/evaluate.md, without buckets."""
     corpus = evaluation.corpus
     return {
         "format": FORMAT,
@@ -211,7 +312,7 @@ def compare(evaluation: Evaluation, baselines: Sequence[str]) -> dict:
                 "name": system.name,
                 "runs": system.runs,
                 "files": system.files,
-                "length_ratio": evaluation.length_ratio(system.name),
+                "repeated": evaluation.repeated(system.name),
                 "scores": {name: asdict(evaluation.summary(name, system.name)) for name in evaluation.metrics},
             }
             for system in corpus.systems
@@ -219,9 +320,9 @@ def compare(evaluation: Evaluation, baselines: Sequence[str]) -> dict:
         "baselines": list(baselines),
         "tests": [
             asdict(difference)
-            for baseline in baselines
+            for baseline, names in baselines.items()
             for name in evaluation.metrics
-            for difference in evaluation.differences(name, baseline)
+            for difference in evaluation.differences(name, baseline, names)
         ],
         "buckets": [],
     }
@@ -231,8 +332,9 @@ def compare(evaluation: Evaluation, baselines: Sequence[str]) -> dict:
 
 
 def tables(comparison: dict, form: str) -> list[str]:
-    """All tables of a result of `compare`, and notes on its tests and buckets, in a `TableFormat`."""
-    parts = [table for _, table in score_tables(comparison, form)]
+    """The verdicts, all tables of a result of `compare`, and notes on its tests and buckets, in a `TableFormat`."""
+    parts = [_note(line, form) for line in verdicts(comparison)]
+    parts += [table for _, table in score_tables(comparison, form)]
     parts += [_note(note, form) for note in test_notes(comparison)]
     for buckets in comparison["buckets"]:
         parts.append(bucket_table(comparison, buckets, form))
@@ -255,66 +357,19 @@ def _note(text: str, form: str) -> str:
     return f"% {text}" if form == TableFormat.latex else text
 
 
-def in_words(comparison: dict) -> list[str]:
-    """A sentence about each system and its baseline, by the interval of their difference in the first metric."""
-    metric, pairs = comparison["metrics"][0], _of_one_seed(comparison)
-    digits, sign = metric["digits"], 1 if metric["higher_is_better"] else -1
-    lines = []
-    for test in comparison["tests"]:
-        if test["metric"] != metric["name"]:
-            continue
-        delta, low, high = (f"{_rounded(value, digits):+}" for value in (test["delta"], *test["interval"]))
-        figures = f"({delta} {metric['name']}, {low} to {high})"
-        system, baseline, detectable = test["system"], test["baseline"], test["detectable"]
-        alone = (system, baseline) in pairs
-        # sentences that do not vary, such as a single one, say nothing about others
-        if test["interval"][0] <= 0 <= test["interval"][1] or detectable is None:
-            seeds = ", with one seed each" if alone else ""
-            seen = f"; a true difference of {_rounded(detectable, digits)} would be found four times in five"
-            lines.append(f"{system} and {baseline} cannot be told apart {figures}{seeds}{seen * bool(detectable)}")
-            continue
-        better = "better" if test["delta"] * sign > 0 else "worse"
-        holm = test["holm"]["randomization" if alone else "runs"]
-        corrected = ", though not after Holm's correction" if (holm or 0) > 0.05 else ""
-        seeds = "; with one seed each, so other seeds may say otherwise" if alone else ""
-        lines.append(f"{system} is {better} than {baseline} {figures}{corrected}{seeds}")
-    return lines
-
-
-def _of_one_seed(comparison: dict) -> list[tuple[str, str]]:
-    """Systems and their baselines where both have one run."""
-    runs = {system["name"]: len(system["runs"]) for system in comparison["systems"]}
-    tested = dict.fromkeys((test["system"], test["baseline"]) for test in comparison["tests"])
-    return [pair for pair in tested if runs[pair[0]] == runs[pair[1]] == 1]
-
-
-def warnings(comparison: dict) -> list[str]:
-    """What makes a comparison worthless: too few sentences, or systems that do not translate."""
-    lines = []
-    if comparison["sentences"] < FEW:
-        lines.append(f"Fewer than {FEW} sentences are too few to conclude much; intervals are too narrow")
-    bleu = [system["scores"]["BLEU"]["mean"] for system in comparison["systems"] if "BLEU" in system["scores"]]
-    if bleu and max(bleu) < LEAST:
-        lines.append(
-            f"No system reaches {LEAST} BLEU: they do not translate yet, so this says nothing about syntax; they need "
-            "more text or more updates"
-        )
-    return lines
-
-
 def test_notes(comparison: dict) -> list[str]:
-    """Notes for the reader: what is found in words, what the tests are about, and what they cannot say."""
+    """Notes for the reader: what the tests are about, and what they cannot say."""
     if not comparison["tests"]:
         return []
     runs = {system["name"]: len(system["runs"]) for system in comparison["systems"]}
-    tests, lines = comparison["tests"], in_words(comparison) + warnings(comparison)
-    alone = _of_one_seed(comparison)
+    tests, lines = comparison["tests"], []
     tested = {(test["system"], test["baseline"]) for test in tests}
+    alone = {pair for pair in tested if runs[pair[0]] == runs[pair[1]] == 1}
     about = "other sentences and other seeds" if len(alone) < len(tested) else ""
     if about:
         lines.append(f"delta: its interval, p and detectable are about {about} (docs/evaluation.md)")
     if alone:
-        names = f" of {', '.join(' and '.join(pair) for pair in alone)}" if about else ""
+        names = f" of {', '.join(' and '.join(pair) for pair in sorted(alone))}" if about else ""
         lines.append(
             f"delta{names}: one seed each, so nothing is known about other seeds, and intervals are too narrow"
         )
@@ -353,14 +408,8 @@ def notes(buckets: dict) -> list[str]:
     return lines
 
 
-def _rounded(value: float | None, digits: int) -> Decimal | float:
-    """A number with so many decimals; None becomes NaN, which tables show as a dash."""
-    # without + 0, -0.001 becomes -0.00
-    return math.nan if value is None else Decimal(f"{value:.{digits}f}") + 0
-
-
 def _interval(ends: Iterable[float], digits: int) -> str:
-    low, high = (_rounded(end, digits) for end in ends)
+    low, high = (rounded(end, digits) for end in ends)
     return f"[{low}, {high}]"
 
 
@@ -388,35 +437,47 @@ def _scores(comparison: dict, metric: dict, form: str) -> str:
     """The score of every system."""
     runs, name, digits = _several(comparison)[0], metric["name"], metric["digits"]
     header = [_title(metric), *(["seeds", "mean", "SD", "min", "max"] if runs else ["score"]), "95 % interval"]
-    ratio = name == "BLEU"
     rows = []
     for system in comparison["systems"]:
         summary = system["scores"][name]
         row = [system["name"]] + ([len(system["runs"])] if runs else [])
-        row += [_rounded(summary[key], digits) for key in ("mean", "sd", "minimum", "maximum")[: 4 if runs else 1]]
-        row.append(_interval(summary["interval"], digits))
-        rows.append(row + ([_rounded(system["length_ratio"], 3)] if ratio else []))
-    return format_table([*header, *(["length"] if ratio else [])], rows, form)
+        row += [rounded(summary[key], digits) for key in ("mean", "sd", "minimum", "maximum")[: 4 if runs else 1]]
+        rows.append([*row, _interval(summary["interval"], digits), *_brevity(summary, metric)])
+    return format_table([*header, *_BREVITY[: len(rows[0]) - len(header)]], rows, form)
+
+
+_BREVITY = ("no BP", "length")
+
+
+def _brevity(summary: dict, metric: dict, less: dict | None = None) -> list[Decimal | float]:
+    """Cells of `_BREVITY`: of BLEU, that without brevity penalty (less a baseline's), and the ratio of lengths."""
+    if summary.get("length_ratio") is None:
+        return []
+    bare = summary["without_brevity_penalty"] - (less["without_brevity_penalty"] if less else 0)
+    return [rounded(bare, metric["digits"]), rounded(summary["length_ratio"], 3)]
 
 
 def _tests(comparison: dict, metric: dict, baseline: str, form: str) -> str:
     """The differences of all systems from a baseline."""
     columns, digits = _tests_of(comparison), metric["digits"]
     counts = ["better", "worse"] if any(name == "sign" for *_, name in columns) else []
+    scores = {system["name"]: system["scores"][metric["name"]] for system in comparison["systems"]}
+    brevity = [f"delta {_BREVITY[0]}", _BREVITY[1]] if _brevity(scores[baseline], metric) else []
     header = [f"{metric['name']}, less {baseline}", "delta", "95 % interval", "detectable", *counts]
     rows = [
         [
             test["system"],
-            _rounded(test["delta"], digits),
+            rounded(test["delta"], digits),
             _interval(test["interval"], digits),
-            _rounded(test["detectable"], digits),
+            rounded(test["detectable"], digits),
             *(math.nan if test[key] is None else test[key] for key in counts),
             *(probability(test[kind][name]) for _, kind, name in columns),
+            *_brevity(scores[test["system"]], metric, scores[baseline]),
         ]
         for test in comparison["tests"]
         if (test["metric"], test["baseline"]) == (metric["name"], baseline)
     ]
-    return format_table([*header, *(name for name, *_ in columns)], rows, form)
+    return format_table([*header, *(name for name, *_ in columns), *brevity], rows, form)
 
 
 def bucket_table(comparison: dict, buckets: dict, form: str) -> str:
@@ -427,20 +488,14 @@ def bucket_table(comparison: dict, buckets: dict, form: str) -> str:
     metric, baseline = comparison["metrics"][0], comparison["baselines"][0]
     names = [system["name"] for system in comparison["systems"]]
     others = [name for name in names if name != baseline]
-    header = [buckets["title"], "sentences", *names, *(f"delta {name}" for name in others)]
-    rows = []
+    header, rows = [buckets["title"], "sentences", *names, *(f"delta {name}" for name in others)], []
     for group in buckets["groups"]:
         scores = [group["scores"][metric["name"]][name] for name in names]
-        deltas = [group["deltas"][metric["name"]][name] for name in others]
-        cells = [(score["mean"], score["interval"]) for score in scores]
-        cells += [(delta["mean"], delta["interval"]) for delta in deltas]
-        digits = metric["digits"]
-        rows.append(
-            [
-                *(group["label"], group["size"]),
-                *(f"{_rounded(mean, digits)} {_interval(ends, digits)}" for mean, ends in cells),
-            ]
-        )
+        cells = [*scores, *(group["deltas"][metric["name"]][name] for name in others)]
+        row = [f"{rounded(cell['mean'], d := metric['digits'])} {_interval(cell['interval'], d)}" for cell in cells]
+        rows.append([group["label"], group["size"], *row, *(v for score in scores for v in _brevity(score, metric))])
+    brevity = [f"{what} {name}" for name in names for what in _BREVITY]
+    header += brevity[: len(rows[0]) - len(header)]
     if len(names) > _BESIDE:
         first, *others = zip(header, *rows, strict=True)
         return format_table(first, others, form)

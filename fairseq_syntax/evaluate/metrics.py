@@ -5,7 +5,7 @@ is the mean of `ribes.sentence_ribes`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -114,16 +114,20 @@ class Bleu(_FromSacrebleu):
 
     def sentence_scores(self, statistics: np.ndarray) -> np.ndarray:
         """BLEU over the n-gram orders that a sentence is long enough for, as in `sacrebleu.sentence_bleu`."""
-        length, reference = statistics[..., 0], statistics[..., 1]
-        right, every = statistics[..., 2 : 2 + _ORDER], statistics[..., 2 + _ORDER :]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            penalty = np.exp(np.minimum(0, 1 - statistics[..., 1] / statistics[..., 0]))
+        precision = self.precision(statistics)
+        return np.where(precision > 0, precision * penalty, 0.0)
+
+    def precision(self, sums: np.ndarray) -> np.ndarray:
+        """BLEU without its brevity penalty: the geometric mean of the precisions of n-grams, in percent."""
+        right, every = sums[..., 2 : 2 + _ORDER], sums[..., 2 + _ORDER :]
         # smoothing `exp`: orders without a match count as half a match, a quarter of one, …
         unmatched, counted = right == 0, every > 0
         matches = np.where(unmatched, 0.5 ** np.cumsum(unmatched, axis=-1), right)
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.where(counted, np.log(100 * matches / every), 0.0)
-            precision = np.exp(logs.sum(axis=-1) / counted.sum(axis=-1))
-            score = precision * np.exp(np.minimum(0, 1 - reference / length))
-        return np.where(unmatched.all(axis=-1), 0.0, score)
+            return np.where(unmatched.all(axis=-1), 0.0, np.exp(logs.sum(axis=-1) / counted.sum(axis=-1)))
 
 
 class Chrf(_FromSacrebleu):
@@ -210,7 +214,7 @@ class Ribes(MeanMetric):
         return f"nrefs:{references}|alpha:{ALPHA:.2f}|beta:{BETA:.2f}|case:lc|tok:{self._tokenize}"
 
 
-METRICS = {
+METRICS: dict[str, Callable[[bool, str], Metric]] = {
     "BLEU": Bleu,
     "chrF": lambda lowercase, tokenize: Chrf(lowercase),
     "chrF++": lambda lowercase, tokenize: Chrf(lowercase, 2),

@@ -12,7 +12,8 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import bdtr, nctdtrinc, ndtri, stdtr, stdtrit  # scipy.stats takes long to import
+from scipy.optimize import brentq
+from scipy.special import bdtr, chdtri, fdtrc, ndtr, stdtr, stdtrit  # scipy.stats takes long to import
 
 Scores = Callable[[np.ndarray], np.ndarray]
 
@@ -20,7 +21,8 @@ _SAME = 1e-9  # largest rounding error of a difference; scores range from 0 to 1
 _ROUNDING = 1e-12  # smallest change of a score by one sentence, which is little in a large corpus
 _ROWS = 1000  # corpora computed together
 _DRAWN = 10_000_000  # sentences drawn together
-_NORMAL = 1e4  # degrees of freedom above which t is normal enough
+_NORMAL = 1e6  # degrees of freedom at which t is normal
+_QUANTILES = 32  # of variances between runs, in an integral over them
 
 
 class SignTest(NamedTuple):
@@ -106,7 +108,8 @@ class Effect:
     Attributes:
         delta: mean score over the system's runs minus that over the baseline's.
         interval: its 95 % interval.
-        detectable: the smallest true difference that has p ≤ 0.05 in four cases out of five; None if nothing varies.
+        detectable: the smallest true difference that another experiment of this size finds (p ≤ 0.05) in four cases out
+            of five; None if nothing varies.
         p: two-sided p-value; None if no system has several runs. Then the other numbers are about sentences alone.
     """
 
@@ -135,28 +138,48 @@ def effect(
     """
     first, second = observed
     delta = float(second.mean() - first.mean())
-    freedom = float(len(first) + len(second) - 2)
+    runs = len(first) + len(second) - 2
     inverse = 1 / len(first) + 1 / len(second)
-    variance = float(np.var(resampled[1].mean(axis=0) - resampled[0].mean(axis=0)))
-    if freedom:
-        between = sum(((runs - runs.mean()) ** 2).sum() for runs in observed) / freedom
+    sentences = float(np.var(resampled[1].mean(axis=0) - resampled[0].mean(axis=0)))
+    between = drawn = 0.0
+    if runs:
+        between = float(sum(((scores - scores.mean()) ** 2).sum() for scores in observed)) / runs
         centred = [draws - draws.mean(axis=1, keepdims=True) for draws in resampled]
-        of_sentences = sum(((draws - draws.mean(axis=0)) ** 2).mean(axis=1).sum() for draws in centred) / freedom
-        of_runs = float(between) * inverse
+        drawn = float(sum(((draws - draws.mean(axis=0)) ** 2).mean(axis=1).sum() for draws in centred)) / runs
+
+    def components(between: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Standard error of the difference and its degrees of freedom, for variances between the runs' scores."""
+        of_runs = between * inverse
         # not below that of runs alone: sentences that are hard for both systems make no run more certain
-        variance = max(variance + max(float(between - of_sentences), 0.0) * inverse, of_runs)
-        freedom = freedom * (variance / of_runs) ** 2 if of_runs > _ROUNDING else np.inf
-    error = max(variance, 0.0) ** 0.5
+        variance = np.maximum(sentences + np.maximum(between - drawn, 0) * inverse, of_runs)
+        freedom = runs * (variance / np.maximum(of_runs, _ROUNDING)) ** 2 if runs else np.inf
+        return variance**0.5, np.minimum(np.where(of_runs > _ROUNDING, freedom, _NORMAL), _NORMAL)
+
+    error, freedom = map(float, components(np.asarray(between)))
     if error < _SAME:  # a single sentence, or one that all runs translate alike
         return Effect(delta, (delta, delta), None, None)
-    if not freedom or freedom > _NORMAL:
-        limit = float(-ndtri(0.025))
-        shift = limit - float(ndtri(1 - power))
-    else:
-        limit = float(-stdtrit(freedom, 0.025))
-        shift = float(nctdtrinc(freedom, 1 - power, limit))  # noncentrality at which t exceeds the limit so often
-    p = 2 * float(stdtr(min(freedom, _NORMAL), -abs(delta) / error)) if freedom else None
-    return Effect(delta, (delta - limit * error, delta + limit * error), error * shift, p)
+    limit = float(stdtrit(freedom, 0.975)) * error
+    # the variance is known from a few runs, and another experiment will find another one: both are averaged over
+    chances = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+    ratios = chdtri(runs, chances) / runs if runs else np.ones(1)
+    true = np.maximum(between / ratios, drawn)
+    errors, freedoms = components(true[:, None] * ratios)
+    limits, spread = stdtrit(freedoms, 0.975) * errors, components(true)[0][:, None]
+
+    def missed(shift: float) -> float:
+        return power - float(np.mean(ndtr((shift - limits) / spread) + ndtr((-shift - limits) / spread)))
+
+    p = 2 * float(stdtr(freedom, -abs(delta) / error)) if runs else None
+    detectable = float(brentq(missed, 0, 4 * (limits.max() + spread.max())))
+    return Effect(delta, (delta - limit, delta + limit), detectable, p)
+
+
+def unequal_spread(first: Sequence[float], second: Sequence[float]) -> bool:
+    """Whether scores of two systems' runs contradict equal variances, which `effect` assumes (F test, p ≤ 0.05)."""
+    if min(len(first), len(second)) < 2:
+        return False
+    (small, few), (large, many) = sorted((float(np.var(runs, ddof=1)), len(runs) - 1) for runs in (first, second))
+    return large > _ROUNDING and 2 * float(fdtrc(many, few, large / max(small, _ROUNDING))) <= 0.05
 
 
 # --- bootstrap ----------------------------------------------------------------------------------------------------

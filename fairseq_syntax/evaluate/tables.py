@@ -64,6 +64,18 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence], form: str = Ta
     )
 
 
+def rounded(value: float | None, digits: int) -> Decimal:
+    """A number with so many decimals; None becomes NaN, which tables show as a dash."""
+    # without + 0, -0.001 becomes -0.00
+    return Decimal("nan" if value is None else f"{value:.{digits}f}") + 0
+
+
+def signed(value: float, digits: int) -> str:
+    """A rounded number with its sign; 0 has none."""
+    number = rounded(value, digits)
+    return f"{number:+}" if number else f"{number}"
+
+
 def probability(p: float | None) -> Decimal | float | str:
     """A p-value as a cell of a table, with two digits; None becomes NaN, which tables show as a dash."""
     if p is not None and p < 1e-4:
@@ -107,6 +119,8 @@ def _escaped(cell: str) -> str:
 
 
 def _cell(value) -> str:
+    if isinstance(value, (float, Decimal)) and value != value:
+        return "-"
     if isinstance(value, float):
-        return "-" if value != value else f"{value:.1f}"
+        return f"{value:.1f}"
     return visible(str(value)).replace("\n", "\\n")

@@ -6,9 +6,9 @@ the number of seeds.
 
   mean, SD, min, max  over seeds; SD is the sample standard deviation
   95 % interval       bootstrap interval of the mean
-  length              words of the translations / words of the references
-  delta               difference of the means; its interval, p and detectable (the smallest true difference that is
-                      found in four cases out of five) are about other sentences and other seeds
+  no BP, length       BLEU without brevity penalty; words of the translations / words of the references
+  delta               difference of the means; its interval, p and detectable (the smallest true difference that such an
+                      experiment finds in four cases out of five) are about other sentences and other seeds
   p AR                approximate randomization over sentences, two-sided; for one seed, sacrebleu --paired-ar
   p bootstrap         paired bootstrap, as in sacrebleu --paired-bs: one-tailed, about half the two-sided p
   p sign              with --sign-test (Collins et al. 2005), two-sided: over the sentences that make the baseline
@@ -26,108 +26,13 @@ examples:
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from .verb import Verb, add_format, add_scoring, add_shared, picture, positive
 
 METRICS = ("BLEU", "chrF", "chrF++", "TER", "RIBES")
-DEFAULT_METRICS = ("BLEU", "chrF", "TER", "RIBES")
 _KINDS = ("length", "depth", "longest-dependency", "relation:NAME", "label:FILE")
 _NAMED = ("relation:", "label:")
 _CLOSED_BUCKETS = 5
-
-
-@dataclass
-class Comparison:
-    """The result of `compare`.
-
-    Attributes:
-        evaluation: an `evaluate.comparison.Evaluation` with all statistics.
-        content: the object that --format json prints, described in docs/api/evaluate.md.
-        parses: trees of the source, or None if unknown.
-    """
-
-    evaluation: object
-    content: dict
-    parses: list | None
-
-    def tables(self, form: str = "text") -> list[str]:
-        """Tables of scores, tests and buckets for every metric."""
-        from ..evaluate.comparison import tables
-
-        return tables(self.content, form)
-
-    def figure(self):
-        """The scores of the first metric by bucket, as a matplotlib figure. Raises ValueError: there are no buckets."""
-        from ..evaluate.bucket_pictures import draw_buckets
-
-        if not self.content["buckets"]:
-            raise ValueError("--draw: the length of the source is not known; give --source")
-        names = [system["name"] for system in self.content["systems"]]
-        return draw_buckets(self.content["buckets"], names, self.content["metrics"][0]["name"])
-
-
-def compare(
-    systems: Mapping[str, Mapping[str, str]],
-    reference: Sequence[str] | None = None,
-    source: str | None = None,
-    baselines: Sequence[str] = (),
-    *,
-    records: Mapping[str, Mapping[str, dict]] | None = None,
-    split: str | None = None,
-    metrics: Sequence[str] = DEFAULT_METRICS,
-    comet: str | None = None,
-    lowercase: bool = False,
-    tokenize: str = "none",
-    remove_bpe: str | None = None,
-    by: Sequence[str] | None = None,
-    parse: str | None = None,
-    width: int = 10,
-    longest: int = 50,
-    minimum: int = 50,
-    trials: int = 10000,
-    resamples: int = 10000,
-    seed: int = 12345,
-    sign_test: bool = False,
-) -> Comparison:
-    """Score systems and compare them.
-
-    Args:
-        systems: name -> label of a run -> file of translations, see `evaluate.corpus.read_corpus`.
-        reference, source: files; None for the T- and S- lines of the translations.
-        baselines: systems with which others are compared; the first system if empty.
-        records, split: records of systems, see `evaluate.results.read_results`, whose BLEU on the split is checked.
-        metrics: names from `METRICS`; buckets use the first.
-        comet: a COMET model as an additional metric.
-        lowercase, tokenize, remove_bpe: treatment of the text.
-        by: kinds of buckets, see `evaluate.buckets`; None for the length of the source, if it is known.
-        parse: trees of the source (CoNLL-U).
-        width, longest: for buckets by length, see `evaluate.buckets.scale_of`.
-        minimum: smallest bucket, in sentences.
-        trials, resamples, seed, sign_test: settings of tests and intervals.
-
-    Raises ValueError: files do not match, or there are no references; OSError: a file is missing.
-    """
-    from ..evaluate import comparison
-    from ..evaluate import metrics as scores
-    from ..evaluate.buckets import breakdown, read_source
-    from ..evaluate.comet import Comet
-    from ..evaluate.corpus import read_corpus
-    from ..evaluate.results import check_records
-
-    corpus = read_corpus(systems, reference, source, remove_bpe)
-    check_records(corpus, records or {}, split, reference)
-    baselines = list(dict.fromkeys(baselines or [corpus.systems[0].name]))
-    for name in baselines:
-        corpus.system(name)
-    used = [scores.METRICS[name](lowercase, tokenize) for name in dict.fromkeys(metrics)]
-    used += [Comet(comet)] if comet else []
-    chance = comparison.Chance(trials, resamples, seed)
-    evaluation = comparison.Evaluation(corpus, used, chance, sign_test)
-    content, source_data = comparison.compare(evaluation, baselines), read_source(corpus, parse)
-    content["buckets"] = breakdown(evaluation, baselines[0], by, source_data, width, longest, minimum)
-    return Comparison(evaluation, content, source_data.parses)
 
 
 def scoring_of(args: argparse.Namespace) -> dict:
@@ -157,7 +62,7 @@ def add_scores(parser: argparse.ArgumentParser) -> None:
         "--metrics",
         nargs="+",
         choices=METRICS,
-        default=[*DEFAULT_METRICS],
+        default=[name for name in METRICS if name != "chrF++"],
         metavar="NAME",
         help=f"any of {', '.join(METRICS)}; buckets use the first (default: all but chrF++)",
     )
@@ -259,6 +164,7 @@ def check_scored(parser: argparse.ArgumentParser, args: argparse.Namespace) -> N
 
 
 def run(args: argparse.Namespace) -> None:
+    from ..evaluate.comparison import compare
     from ..evaluate.results import systems_of
 
     scoring = scoring_of(args)

@@ -97,6 +97,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from ..experiment import Experiment, default_jobs, schedule
+    from ..experiment.answer import expectation
     from ..experiment.settings import fit_budget
 
     if args.train:
@@ -116,6 +117,8 @@ def run(args: argparse.Namespace) -> None:
     if left and not args.report:
         if args.budget and any(run.folder.exists() or run.record.exists() for run in runs):
             raise ValueError("--budget: runs were begun; edit seeds and max_updates in experiment.toml instead")
+        for line in expectation(experiment.plan):
+            schedule.say(line)
         experiment.prepare()
         schedule.time_updates(left, jobs)
         if args.budget:

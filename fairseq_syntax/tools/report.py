@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..files import written
-from .compare import add_buckets, add_chance, add_scores, check_scored, compare, scoring_of
+from .compare import add_buckets, add_chance, add_scores, check_scored, scoring_of
 from .verb import Verb, add_shared, positive
 
 
@@ -50,6 +50,7 @@ def report(
 
     Raises ValueError: files do not match, see `compare`; OSError: a file is missing.
     """
+    from ..evaluate.comparison import compare
     from ..evaluate.results import systems_of
     from . import markup, sections
 

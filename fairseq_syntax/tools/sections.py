@@ -15,6 +15,7 @@ from ..evaluate.curves import MEASURES, draw_parse_quality, draw_training, in_or
 from ..evaluate.probes import Answers, read_probes
 from ..evaluate.probes import tables as tables_of_probe
 from ..evaluate.tables import TableFormat
+from ..evaluate.verdicts import verdicts
 from ..pictures.dependency_trees import draw_tree
 from ..pictures.figures import visible
 from . import markup
@@ -49,6 +50,7 @@ def sections(
         return _answers(probes, verb, records, comparison["baselines"][0])
 
     parts = {
+        "verdict": ("What it says", map(markup.paragraph, verdicts(comparison))),
         "systems": ("Systems", [_systems(comparison, records)]),
         "scores": ("Scores and tests", _scores(comparison)),
         "buckets": ("Where systems differ", _buckets(comparison)),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fairseq_syntax import pretrained
+from fairseq_syntax.evaluate import comparison
 from fairseq_syntax.evaluate.comparison import Chance, Evaluation
 from fairseq_syntax.evaluate.corpus import Corpus, System
 from fairseq_syntax.evaluate.curves import draw_parse_quality, parse_points
@@ -191,7 +192,7 @@ def test_own_translations_have_no_record_of_the_same_name(small, tmp_path):
 
 
 def test_bad_files_are_said_before_anything_is_scored(small, tmp_path, monkeypatch):
-    monkeypatch.setattr(report, "compare", None)
+    monkeypatch.setattr(comparison, "compare", None)
     (tmp_path / "damaged.pt").touch()
     model = pretrained.folder("agreement-pascal") / "model.pt"
     for options, expected in (

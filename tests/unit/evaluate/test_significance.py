@@ -23,6 +23,7 @@ from fairseq_syntax.evaluate.significance import (
     paired_bootstrap,
     resampled,
     sign_test,
+    unequal_spread,
 )
 
 LETTERS = "abcdefghijklmnopqrst"
@@ -254,33 +255,41 @@ def test_with_one_run_each_an_effect_is_about_sentences():
     assert same == Effect(0.0, (0.0, 0.0), None, None)
 
 
-@pytest.mark.parametrize(("runs", "of_runs"), [((3, 3), 0.0), ((1, 3), 0.15), ((5, 2), 1.0)])
+def rates(runs, of_runs, sentences, trials, seed=4):
+    """Shares of p ≤ 0.05: of equal systems, and of those that differ by what the experiment before could detect."""
+    rng, detectable, found = np.random.default_rng(seed), 0.0, []
+    for _ in range(trials):
+        observed, draws = scored([drawn(rng, size, sentences, of_runs, 0.5, 1.0) for size in runs], mean_score, 200)
+        equal = effect(observed, draws)
+        other = effect((observed[0], observed[1] + detectable), (draws[0], draws[1] + detectable))
+        found.append((equal.p <= 0.05, other.p <= 0.05))
+        detectable = equal.detectable
+    return np.mean(found[1:], axis=0)
+
+
+@pytest.mark.parametrize(("runs", "of_runs"), [((3, 3), 0.0), ((3, 3), 1.0), ((1, 3), 0.15), ((5, 2), 1.0)])
 def test_equal_systems_differ_once_in_twenty(runs, of_runs):
     """With new sentences and new runs in each trial; a difference of `detectable` is found four times in five."""
-    rng, p, detectable = np.random.default_rng(4), [], []
-    for _ in range(300):
-        found = effect(*scored([drawn(rng, size, 60, of_runs, 0.5, 1.0) for size in runs], mean_score, 200))
-        p.append(found.p)
-        detectable.append(found.detectable)
-    assert 0.015 <= (np.array(p) <= 0.05).mean() <= 0.085
-    shift = float(np.sqrt(np.mean(np.square(detectable))))
-    found = [
-        effect(
-            *scored(
-                [drawn(rng, size, 60, of_runs, 0.5, 1.0, shift * i) for i, size in enumerate(runs)], mean_score, 200
-            )
-        ).p
-        for _ in range(200)
-    ]
-    assert 0.68 <= (np.array(found) <= 0.05).mean() <= 0.9
+    false, right = rates(runs, of_runs, 60, 400)
+    assert 0.015 <= false <= 0.085 and 0.75 <= right <= 0.95
 
 
 @pytest.mark.parametrize("runs", [(2, 1), (2, 2)])
 def test_few_runs_that_differ_much_are_too_sure(runs):
     """Equal systems differ in up to one case of eight, as docs/significance.md says, and not in more."""
-    rng = np.random.default_rng(5)
-    p = [effect(*scored([drawn(rng, size, 30, 2.0, 0.5, 1.0) for size in runs], mean_score, 100)).p for _ in range(600)]
-    assert 0.03 <= np.mean(np.array(p) <= 0.05) <= 0.16
+    false, right = rates(runs, 2.0, 30, 600, 5)
+    assert 0.03 <= false <= 0.16 and 0.76 <= right <= 0.86
+
+
+def test_spreads_that_contradict_each_other():
+    """As the F test of SciPy's distribution has it; of a single run, nothing is known."""
+    narrow, wide = [9.95, 10.0, 10.05], [9.5, 10.0, 10.6]
+    for scale in (1, 4, 20):
+        first = [scale * value for value in narrow]
+        ratio = np.var(wide, ddof=1) / np.var(first, ddof=1)
+        expected = 2 * min(scipy.stats.f.sf(ratio, 2, 2), scipy.stats.f.cdf(ratio, 2, 2)) <= 0.05
+        assert unequal_spread(first, wide) == unequal_spread(wide, first) == expected == (scale == 1)
+    assert not unequal_spread(narrow, [20.0]) and not unequal_spread([1.0, 1.0], [2.0, 2.0])
 
 
 # --- several tests ------------------------------------------------------------------------------------------------

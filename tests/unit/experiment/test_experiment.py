@@ -199,7 +199,7 @@ def test_killed_and_started_again_a_line_added_a_line_that_fails(data, tmp_path)
     # what has a record is not run again
     written = {path: path.stat().st_mtime_ns for path in (data / "results").iterdir()}
     again = experiment(table, data, "--only", "nmt_lstm", "copy")
-    assert again.returncode == 0 and "copy and nmt_lstm cannot be told apart (0.0 BLEU" in again.stdout, again.stderr
+    assert again.returncode == 0 and "copy and nmt_lstm" in again.stdout, again.stderr
     assert written == {path: path.stat().st_mtime_ns for path in (data / "results").iterdir()}
 
     # other options of translation: records of the old ones are refused; what was trained is translated again

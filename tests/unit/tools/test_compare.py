@@ -16,7 +16,7 @@ import pytest
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.tokenizers import tokenizer_ja_mecab
 
-from fairseq_syntax.evaluate.comparison import in_words, warnings
+from fairseq_syntax.evaluate.verdicts import verdicts
 from fairseq_syntax.tools import compare
 
 LETTERS = "abcdefghijklmnopqrst"
@@ -86,7 +86,7 @@ def means(found, metric="BLEU"):
 
 def figures(found):
     """What does not depend on names and files."""
-    systems = [(system["length_ratio"], system["scores"]) for system in found["systems"]]
+    systems = [(system["repeated"], system["scores"]) for system in found["systems"]]
     tests = [{**test, "baseline": "", "system": ""} for test in found["tests"]]
     groups = [[(g["label"], g["size"], g["sentences"]) for g in table["groups"]] for table in found["buckets"]]
     return systems, tests, groups, found["metrics"]
@@ -106,7 +106,8 @@ def test_systems(world, run):
         assert test["better"] > 2 * test["worse"] and max(filter(None, test["p"].values())) < 0.01
     assert found["sentences"] == 120 and found["baselines"] == ["base"]
     assert found["chance"] == {"trials": 200, "resamples": 100, "seed": 12345}
-    assert [system["length_ratio"] for system in found["systems"]] == [1, 1]
+    assert [system["scores"]["BLEU"]["length_ratio"] for system in found["systems"]] == [1, 1]
+    assert found["systems"][0]["scores"]["chrF"]["length_ratio"] is None
 
 
 def test_seeds(world, run):
@@ -381,18 +382,20 @@ def test_notes_on_tests(world, capsys):
         return capsys.readouterr().out
 
     alone = notes("--system", "a", "a", "--system", "b", "b")
-    said = r"^b is better than a \(\+[0-9.]+ BLEU, \+[0-9.]+ to \+[0-9.]+\); with one seed each, so other seeds may say"
+    said = (
+        r"^b is better than a \(\+[0-9.]+ BLEU, \+[0-9.]+ to \+[0-9.]+\).*; with one seed each, so other seeds may say"
+    )
     assert re.search(said, alone, re.MULTILINE)
     assert "a is worse than b (-" in notes("--system", "b", "b", "--system", "a", "a")
     same = notes("--system", "b", "b", "--system", "c", "c")
-    assert "c and b cannot be told apart (+0.00 BLEU, +0.00 to +0.00), with one seed each\n" in same
+    assert "c and b cannot be told apart (0.00 BLEU, 0.00 to 0.00); with one seed each, so other seeds" in same
     assert "one seed each, so nothing is known about other seeds" in alone and "Holm" not in alone
     several = notes("--system", "a", "a", "again", "--system", "b", "b", "--system", "c", "c", "b")
     assert "delta: its interval, p and detectable are about other sentences and other seeds" in several
     assert "Holm: corrected for the systems that have this p" in several and "cannot be below" not in several
     assert "p AR is not exact where systems differ in the number of seeds" in several
     equal = notes("--system", "b", "b", "copy", "--system", "c", "c", "same")
-    assert "c and b cannot be told apart (+0.00 BLEU, +0.00 to +0.00)\n" in equal and "one seed" not in equal
+    assert "c and b cannot be told apart (0.00 BLEU, 0.00 to 0.00)\n" in equal and "one seed" not in equal
     few = notes("--system", "a", "a", "--system", "b", "b", "--system", "c", "c", "--trials", "19")
     assert "Holm of p AR cannot be below 0.05: give --trials 40 or more" in few
     signed = notes("--system", "b", "b", "--system", "a", "a", "--sign-test")
@@ -410,11 +413,11 @@ def test_formats(world, capsys):
 
     text = output("text")
     lines = text.splitlines()
-    assert lines[0].split()[:2] == ["BLEU", "score"]
+    assert lines[0].startswith("sys is better than ba_se (+") and lines[2].split()[:2] == ["BLEU", "score"]
     assert re.search(r"^source words \S+: .*, merged because some have fewer than 50 sentences$", text, re.MULTILINE)
     seeds = output("text", system).splitlines()
-    assert seeds[0].split()[:6] == ["BLEU", "seeds", "mean", "SD", "min", "max"]
-    assert seeds[2].split()[1:4] == ["2", lines[2].split()[1], "0.00"]
+    assert seeds[2].split()[:6] == ["BLEU", "seeds", "mean", "SD", "min", "max"]
+    assert seeds[4].split()[1:4] == ["2", lines[4].split()[1], "0.00"]
     # notes below a table are not part of it
     assert re.search(r"^% source words \S+: ", output("latex"), re.MULTILINE)
     assert re.search(r"^<p>source words \S+: .*</p>$", output("html"), re.MULTILINE)
@@ -456,17 +459,120 @@ def test_references_of_other_text_are_told_of(world, run):
     assert "as to their own in sentences 200 to 299; are these" in run.said
 
 
-def test_few_sentences_and_systems_that_do_not_translate(world, run):
+def test_few_sentences_say_little(world, run):
     files = [
         world.text(name, [text]) for name, text in (("r", "a b c d e f"), ("a", "a b c d e g"), ("b", "a b c d e f"))
     ]
     found = run("--system", "a", files[1], "--system", "b", files[2], "--reference", files[0], "--metrics", "BLEU")
-    assert in_words(found) == ["b and a cannot be told apart (+24.02 BLEU, +24.02 to +24.02), with one seed each"]
-    assert warnings(found) == ["Fewer than 50 sentences are too few to conclude much; intervals are too narrow"]
-    bad, right = world.text("bad", ["x y z"] * 120), world.text("right", world.references)
-    [said] = warnings(run("--system", "a", bad, "--reference", right, "--metrics", "BLEU"))
-    assert said.startswith("No system reaches 2 BLEU: they do not translate yet")
-    assert not warnings(run("--system", "a", right, "--reference", right, "--metrics", "BLEU"))
+    assert verdicts(found) == [
+        "b and a cannot be told apart (+24.02 BLEU, +24.02 to +24.02); with one seed each, so other seeds may say "
+        "otherwise; 1 sentences are too few to conclude much"
+    ]
+
+
+def test_systems_that_do_not_translate_are_not_compared(world, run):
+    """By their BLEU, the length of their output, and its repetitions, which a reference may have, too."""
+    texts = {
+        "right": world.references,
+        "upper": [text.upper() for text in world.references],
+        "long": [f"{text} {text}" for text in world.references],
+        "loops": [f"{text[:-13]} q q q q q q" if i % 9 == 0 else text for i, text in enumerate(world.references)],
+    }
+    files = {name: world.text(name, lines) for name, lines in texts.items()}
+    more = [word for name, file in files.items() for word in ("--system", name, file)]
+    found = run(*more, "--reference", files["right"], "--metrics", "BLEU")
+    assert [system["repeated"] for system in found["systems"]] == [0, 0, 0, 14 / 120]
+    said = "{} and right: one of them does not translate yet; nothing is compared ({})"
+    assert verdicts(found) == [
+        said.format("upper", "upper: 0.00 BLEU"),
+        said.format("long", "long: 2.00 times the words of the references"),
+        said.format("loops", "loops: 12% of the lines repeat themselves"),
+    ]
+    found = run(*two(files["upper"], files["upper"], "--reference", files["right"], "--metrics", "BLEU"))
+    assert "sys and base: these models do not translate yet; nothing is compared (base: 0.00" in verdicts(found)[0]
+    found = run(*two(files["right"], files["loops"], "--reference", files["loops"], "--metrics", "BLEU"))
+    assert found["systems"][1]["repeated"] == 0 and verdicts(found)[0].startswith("sys is better than base")
+
+
+def test_brevity_is_in_every_table(world, run, capsys):
+    """Without the penalty, the shorter system is better; sacrebleu's score is its precision times the penalty."""
+    short = [text if i % 2 else " ".join(text.split()[: len(text) // 3]) for i, text in enumerate(world.references)]
+    files = two(world.text("short", short), world.text("worse", spoilt(world.references, 0.06, 1)))
+    files += ("--reference", world.text("ref", world.references), "--source", world.text("src", world.sources))
+    found = run(*files, "--metrics", "BLEU")
+    scores = [system["scores"]["BLEU"] for system in found["systems"]]
+    theirs = [BLEU(tokenize="none", force=True).corpus_score(text, [world.references]) for text in (short, world.worse)]
+    assert scores[0]["without_brevity_penalty"] == pytest.approx(theirs[0].score / theirs[0].bp)
+    assert scores[0]["length_ratio"] == pytest.approx(theirs[0].ratio)
+    group = found["buckets"][0]["groups"][0]
+    chosen = [[side[i] for i in group["sentences"]] for side in (short, world.references)]
+    part = BLEU(tokenize="none", force=True).corpus_score(chosen[0], [chosen[1]])
+    score = group["scores"]["BLEU"]["base"]
+    assert score["without_brevity_penalty"] == pytest.approx(part.score / part.bp)
+    assert score["length_ratio"] == pytest.approx(part.ratio)
+    bare = scores[1]["without_brevity_penalty"] - scores[0]["without_brevity_penalty"]
+    assert bare < 0 < found["tests"][0]["delta"]
+    assert f"; without brevity penalty, {bare:.2f} BLEU;" in verdicts(found)[0]
+    assert compare.main([*map(str, files), "--metrics", "BLEU", "--format", "tsv", *QUICK]) == 0
+    verdict, scored, tested, *buckets = capsys.readouterr().out.split("\n\n")
+    assert verdict.startswith("sys is better than base") and "no BP\tlength\n" in scored
+    assert f"\t{bare:.2f}\t1.0" in tested
+    assert "\tno BP base\tlength base\tno BP sys\tlength sys\n" in "".join(buckets)
+
+
+def compared(bleu, chrf, runs=([9.0, 11.0], [10.0, 12.0]), digits=2):
+    """A comparison of two metrics; each: delta, ends of its interval."""
+    tests = [
+        {"metric": name, "baseline": "base", "system": "sys", "delta": delta, "interval": [low, high]}
+        | {"detectable": 1.0, "holm": {"randomization": 0.01, "runs": 0.01}}
+        for name, (delta, low, high) in (("BLEU", bleu), ("chrF", chrf))
+    ]
+    systems = [
+        {"name": name, "runs": of, "repeated": 0}
+        | {"scores": {"BLEU": {"mean": 10.0, "runs": of, "sd": statistics.pstdev(of), "length_ratio": 1.0}}}
+        for name, of in zip(("base", "sys"), runs, strict=True)
+    ]
+    metrics = [{"name": name, "digits": digits, "higher_is_better": True} for name in ("BLEU", "chrF")]
+    return {"sentences": 1000, "systems": systems, "tests": tests, "metrics": metrics}
+
+
+@pytest.mark.parametrize(
+    ("comparison", "said"),
+    [
+        ((compared((1, 0.5, 1.5), (2, 1, 3))), "sys is better than base (+1.00 BLEU, +0.50 to +1.50)"),
+        (
+            compared((1, 0.5, 1.5), (-2, -3, -1)),
+            "BLEU and chrF disagree about sys and base (+1.00 BLEU, +0.50 to +1.50; -2.00 chrF, -3.00 to -1.00)",
+        ),
+        (
+            compared((-1, -1.5, -0.5), (1, -1, 3)),
+            "sys is worse than base (-1.00 BLEU, -1.50 to -0.50); chrF cannot tell them apart",
+        ),
+        (
+            compared((0.2, -0.5, 1), (-2, -3, -1)),
+            "sys and base cannot be told apart (+0.20 BLEU, -0.50 to +1.00); sys is worse in -2.00 chrF, -3.00 to "
+            "-1.00; a true difference of 1.00 would be found four times in five",
+        ),
+        # as they print, these have no sign
+        (
+            compared((0.004, 0.001, 0.007), (-0.003, -0.004, -0.001)),
+            "sys and base cannot be told apart (0.00 BLEU, 0.00 to +0.01); a true difference of 1.00 would be found "
+            "four times in five",
+        ),
+        (
+            compared((1, 0.5, 1.5), (2, 1, 3), ([10.0], [10.0, 12.0])),
+            "sys is better than base (+1.00 BLEU, +0.50 to +1.50); base has one seed, assumed to vary as those of the "
+            "other do",
+        ),
+        (
+            compared((1, 0.5, 1.5), (2, 1, 3), ([10.0, 10.1, 9.9], [10.0, 12.0, 11.0])),
+            "sys is better than base (+1.00 BLEU, +0.50 to +1.50); their seeds vary unequally (SD 0.08 and 0.82), so "
+            "the interval may be too narrow",
+        ),
+    ],
+)
+def test_a_verdict_is_of_all_that_is_known(comparison, said):
+    assert verdicts(comparison) == [said]
 
 
 def test_files_that_do_not_fit(world, refused):
