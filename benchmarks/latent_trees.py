@@ -14,7 +14,6 @@ from fixed_stack import FixedStackRNNG
 from timing import peak_memory, report, report_memory, report_table, side_by_side
 from torch.utils.flop_counter import FlopCounterMode
 
-import fairseq_syntax  # noqa: F401
 from fairseq_syntax.systems.latent_tree.generator import TreeGenerator
 from fairseq_syntax.systems.latent_tree.growing import given_text, grow_trees
 from fairseq_syntax.systems.latent_tree.model import LatentTreeOptions, LatentTreeRNNG

@@ -13,7 +13,6 @@ from distances import random_heads
 from fairseq.data import Dictionary
 from timing import peak_memory, report, report_memory, side_by_side
 
-import fairseq_syntax  # noqa: F401
 from fairseq_syntax.data.collating import TokenSyntax, collate_syntax
 from fairseq_syntax.systems.sdatt.model import SYSTEMS
 from fairseq_syntax.task import SyntaxTranslationConfig, SyntaxTranslationTask

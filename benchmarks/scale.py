@@ -115,7 +115,9 @@ def read_all(data: str) -> None:
     import torch
     from fairseq import options, tasks
 
-    import fairseq_syntax  # noqa: F401  registers the task
+    import fairseq_syntax
+
+    fairseq_syntax.register()
 
     torch.set_num_threads(1)
     parser = options.get_training_parser(default_task="syntax_translation")

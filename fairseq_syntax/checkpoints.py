@@ -4,12 +4,15 @@ from pathlib import Path
 
 from fairseq import checkpoint_utils
 
+from .registration import register
+
 
 def load_state(path: str, **overrides) -> dict:
     """What a checkpoint of fairseq holds, with other values of options, such as `data`.
 
     Raises FileNotFoundError: no such file; ValueError: not a checkpoint.
     """
+    register()
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path}: no such checkpoint; give one file that fairseq-train wrote")
     return checkpoint_utils.load_checkpoint_to_cpu(str(path), overrides)

@@ -10,7 +10,6 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import II
 
 from . import compat
-from . import systems as systems  # their parsers are found
 from .data.arrays import TAG_DICTIONARIES
 from .data.dataset import SyntaxPairDataset
 from .data.length_table import length_table_path, read_length_table
@@ -191,6 +190,11 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
 
     def load_dataset(self, split, epoch=1, combine=False, **kwargs):
         """Load a split as fairseq does and put its trees beside it."""
+        # fairseq-generate alone has a task of its command line, and data
+        if self.cfg.parser not in (None, getattr(kwargs.get("task_cfg", self.cfg), "parser", None)):
+            raise ValueError(
+                f"--parser {self.cfg.parser}: fairseq-generate takes the trees that the data have; leave it out"
+            )
         if split == self.cfg.train_subset:
             # directories take turns after all parts
             epoch = (epoch - 1) // self.cfg.epoch_parts + 1
@@ -204,5 +208,4 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
         )
 
 
-# fairseq-generate and -interactive ask for `translation`, fairseq-validate for nothing at all
-compat.apply("default-task", SyntaxTranslationTask, ("translation", None))
+compat.default_task(SyntaxTranslationTask)

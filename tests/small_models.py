@@ -8,8 +8,10 @@ import torch
 from fairseq.data import Dictionary
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 
-import fairseq_syntax  # noqa: F401  registers the architectures
+import fairseq_syntax
 from fairseq_syntax.data.collating import TokenSyntax, collate_syntax
+
+fairseq_syntax.register()
 
 PAD, EOS = 1, 2
 SIZES = {

@@ -7,6 +7,7 @@ from pathlib import Path
 from pickle import UnpicklingError
 
 from .checkpoint_options import RefusedOption, check_options
+from .repair_registry import repair_fairseq
 
 
 def reason(error: Exception) -> str:
@@ -34,6 +35,7 @@ def open_checkpoint(path: str | Path) -> Mapping:
     """
     import torch
 
+    repair_fairseq()
     try:
         is_zip = zipfile.is_zipfile(path)
         if is_zip:  # torch does not look at the checksums

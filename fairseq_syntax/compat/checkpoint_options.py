@@ -1,10 +1,11 @@
 """Options of checkpoints, checked before anything is built from them: fairseq runs some strings as code.
 
 `weights_only=True` keeps pickles from running anything, but a checkpoint names its own model, and some of fairseq's
-models hand options to `eval`. tests/contract/test_code_in_fairseq.py compares this list with the installed fairseq.
+models hand options to `eval`. One rule holds for all strings, whatever the option is called.
 """
 
 import ast
+import math
 import re
 from argparse import Namespace
 from collections.abc import Mapping
@@ -13,24 +14,12 @@ from numbers import Number
 from pathlib import Path
 from typing import Any
 
-EVALUATED = set(
-    """
-    adafactor_eps adam_betas adamax_betas adaptive_input_cutoff adaptive_softmax_cutoff character_filters
-    conv_aggregator_layers conv_feature_layers decoder_attention decoder_layers downsample encoder_attention
-    encoder_layers feature_encoder_spec gated_attention lamb_betas left_pad_source left_pad_target
-    model_overrides pipeline_balance pipeline_decoder_balance pipeline_decoder_devices pipeline_devices
-    pipeline_encoder_balance pipeline_encoder_devices pretrained project_input self_attention wer_args
-    xformers_att_config
-    """.split()
-)
-"""Options that fairseq evaluates as Python, if they are strings."""
-
-_NAMES = "_name arch task criterion optimizer lr_scheduler scoring bpe tokenizer simul_type".split()
-_COMMANDS = {"post_save_script"}
-# a Transformer has options of its encoder and its decoder, in groups or by prefix
-_PLAIN = {f"{prefix}{name}" for prefix in ("", "encoder_", "decoder_") for name in EVALUATED}
-_DOWNLOADED = re.compile(r"(?!https://dl\.fbaipublicfiles\.com/)(https?|s3)://", re.IGNORECASE)
-_LONGEST = 2000
+_LONGEST = 1000
+_LITERAL = (ast.Expression, ast.Constant, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.Name, ast.Attribute, ast.Load)
+_OPERATION = (ast.UnaryOp, ast.unaryop, ast.BinOp, ast.operator, ast.BoolOp, ast.boolop, ast.Compare, ast.cmpop)
+# small values become large ones
+_GROWING = (ast.Pow, ast.LShift, ast.Mod)
+_DOWNLOADED = re.compile(r"(?!(?<!.)https://dl\.fbaipublicfiles\.com/)(https?|s3)://", re.IGNORECASE)
 
 
 class RefusedOption(ValueError):
@@ -63,8 +52,7 @@ def _check(value: Any, place: tuple) -> None:
         for element in value:
             _check(element, place)
     elif isinstance(value, str):
-        reason = _danger(place[-1] if place else "", value)
-        if reason:
+        if reason := _danger(place[-1] if place else "", value):
             raise RefusedOption(f"option {_shown('.'.join(map(str, place)))} is '{_shown(value)}', {reason}")
     elif value is not None and not isinstance(value, (Number, Enum)):
         raise RefusedOption(f"option {_shown('.'.join(map(str, place)))} is of the type {type(value).__name__}")
@@ -72,65 +60,53 @@ def _check(value: Any, place: tuple) -> None:
 
 def _danger(option: str, text: str) -> str | None:
     """What fairseq would do with the text of an option, if that is more than to read it."""
+    from fairseq.registry import REGISTRIES
+
+    if option in {"_name", "arch", "task", *REGISTRIES} and not re.fullmatch(r"[\w.+-]*", text):
+        return "which is not a name, but perhaps a path"
+    if option == "post_save_script" and text:
+        return "which fairseq would run as a program"
+    return _danger_of_text(text)
+
+
+def _danger_of_text(text: str) -> str | None:
     if "${" in text:
         return "which OmegaConf would replace by something else, such as an environment variable"
-    if option in _PLAIN and text.strip() and not is_plain(text):
-        return "which fairseq would run as Python code; it takes plain values there, such as (512, 3)"
-    if option in _NAMES and not re.fullmatch(r"[\w.+-]*", text):
-        return "which is not a name, but perhaps a path"
-    if option in _COMMANDS:
-        return "which fairseq would run as a program"
-    if _DOWNLOADED.match(text):
+    # addresses are read without control characters, and JSON without backslashes
+    if _DOWNLOADED.search(re.sub(r"[\x00-\x20\x7f-\xa0\\]", "", text)):
         return "which fairseq would download"
-    return None
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError):  # nothing that could be evaluated
+        return None
+    except (RecursionError, MemoryError):
+        tree = None
+    if tree is None or _does_more_than_compute(tree, text):
+        return "which fairseq might run as Python code; it takes plain values, such as (512, 3)"
+    # an option may be read twice
+    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return next(filter(None, map(_danger_of_text, texts)), None)
+
+
+def _does_more_than_compute(tree: ast.AST, text: str) -> bool:
+    """True unless an expression has literals, names and operators alone, and a small value."""
+    size = 1.0
+    for node in ast.walk(tree):
+        name = getattr(node, "id", getattr(node, "attr", ""))
+        if not isinstance(node, _LITERAL + _OPERATION) or isinstance(node, _GROWING) or name.startswith("__"):
+            return True
+        if isinstance(node, ast.BinOp):
+            sides = [side.value for side in (node.left, node.right) if isinstance(side, ast.Constant)]
+            if any(isinstance(side, (str, bytes)) or side is ... for side in sides):
+                return True
+            if isinstance(node.op, ast.Mult):
+                size *= math.prod(max(1, abs(side or 0)) for side in sides) if sides else math.inf
+    return len(text) > _LONGEST or not size <= _LONGEST
 
 
 def _shown(text: str) -> str:
     """The beginning of a text, for a message: one line without control characters."""
     return ascii(text[:60])[1:-1] + "…" * (len(text) > 60)
-
-
-def is_plain(text: str) -> bool:
-    """Whether a text is a Python literal, or one with sums and multiples, such as `[(512, 3)] * 20`; of any sane size.
-
-    That is what stock options look like: `eval` of such a text runs nothing.
-    """
-    if len(text) > _LONGEST:
-        return False
-    try:
-        _value(ast.parse(text.strip(), mode="eval").body)
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
-        return False
-    return True
-
-
-def _value(node: ast.AST) -> Any:
-    match node:
-        case ast.Constant(value=bool() | int() | float() | str() | None as value):
-            return value
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            return [_value(part) for part in parts]
-        case ast.Dict(keys=keys, values=values):
-            return {_value(key): _value(value) for key, value in zip(keys, values, strict=True)}
-        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
-            return +_value(operand)
-        case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
-            return _computed(_value(left), node.op, _value(right))
-    raise ValueError(type(node).__name__)
-
-
-def _computed(left: Any, operation: ast.operator, right: Any) -> Any:
-    if isinstance(operation, ast.Add):
-        if str in (type(left), type(right)):
-            raise TypeError(str)
-        return left + right
-    # a count first, or last
-    sequence, count = (right, left) if isinstance(right, list) else (left, right)
-    if isinstance(sequence, str) or isinstance(count, str):
-        raise TypeError(str)
-    if isinstance(sequence, list) and len(sequence) * count > _LONGEST:
-        raise ValueError(f"more than {_LONGEST} elements")
-    return sequence * count
 
 
 def forget_places(cfg: Any, given: Mapping) -> None:

@@ -1,41 +1,15 @@
-"""Repairs of what fairseq's programs look up, load, iterate over and print."""
+"""Repairs of what fairseq's programs load and iterate over."""
 
 import argparse
 import ast
 import collections
 import os
 import shlex
-import sys
 import typing
 
 from .checkpoint_files import check_architecture, check_state, no_checkpoint, open_checkpoint, reason
 from .checkpoint_options import forget_places
-from .repair_registry import Differs, Replacement, expect, repair
-
-
-class SamePath(list):
-    """A package's `__path__` in which two spellings of one directory are equal.
-
-    fairseq looks `--user-dir` up in `__path__` as a string, so a symbolic link or `fairseq/..` raises "not globally
-    unique". Can go when fairseq compares resolved paths.
-    """
-
-    def __contains__(self, path: object) -> bool:
-        return any(
-            path == own or (os.path.exists(path) and os.path.exists(own) and os.path.samefile(path, own))
-            for own in self
-        )
-
-
-@repair("same-path")
-def compare_paths():
-    """Let `--user-dir` name the loaded package in any spelling: through a link, `fairseq/..`."""
-    from fairseq.utils import import_user_module
-
-    package = sys.modules[__name__.partition(".")[0]]
-
-    expect(import_user_module, has="in sys.modules[module_name].__path__")
-    package.__path__ = SamePath(package.__path__)
+from .repair_registry import Replacement, expect, repair
 
 
 @repair("checkpoint-classes")
@@ -82,14 +56,12 @@ def allow_checkpoint_classes():
 
 @repair("loader-processes")
 def close_loaders():
-    """Let the worker processes that load an epoch end with it, not when the garbage collector comes by.
+    """Let the worker processes that load an epoch end with it: the garbage collector waits five seconds for each.
 
-    fairseq's iterators and the frames that made them hold each other, so nothing but the garbage collector frees them.
-    That closes the queue to a DataLoader worker before the worker is told to stop, and then waits five seconds for it,
-    anywhere in the training. Where fairseq keeps one iterator for all epochs nothing is freed; here every epoch and
-    every validation has one of its own, and their workers piled up. An iterator is closed when the next one is made, if
-    it is through, or if the next one takes its place: `--max-valid-steps` leaves it early. Can go when fairseq closes
-    its iterators.
+    fairseq's iterators and the frames that made them hold each other. Where fairseq keeps one iterator for all epochs
+    nothing is freed; here every epoch and every validation has one of its own. An iterator is closed when the next one
+    is made, if it is through, or if the next one takes its place: `--max-valid-steps` leaves it early. Can go when
+    fairseq closes its iterators.
     """
     from fairseq.data.iterators import EpochBatchIterator
     from fairseq.tasks import FairseqTask
@@ -102,18 +74,14 @@ def close_loaders():
     def close_and_get(get, self, dataset, *args, **options):
         # the trainer says this of training only; validation may be on the same data
         trains = "update_epoch_batch_itr" in options
-        for each in list(made):
-            iterator, trained = each
+        for iterator, trained in list(made):
             # one that has not begun, or stands where a run resumes, has no current epoch yet
-            if iterator._cur_epoch_itr is None:
-                continue
-            if not iterator.end_of_epoch() and (iterator.dataset is not dataset or trained != trains):
-                continue
-            made.remove(each)
-            loader, iterator.dataloader = iterator.dataloader, None  # another epoch of it gets a new one
-            workers = getattr(loader, "_iterator", None)
-            if workers is not None:
-                workers._shutdown_workers()
+            replaced = iterator.dataset is dataset and trained == trains
+            if iterator._cur_epoch_itr is not None and (replaced or iterator.end_of_epoch()):
+                made.remove((iterator, trained))
+                loader, iterator.dataloader = iterator.dataloader, None  # another epoch of it gets a new one
+                if workers := getattr(loader, "_iterator", None):
+                    workers._shutdown_workers()
         iterator = get(self, dataset, *args, **options)
         if iterator.num_workers and iterator not in self.dataset_to_epoch_iter.values():
             made.append((iterator, trains))
@@ -177,12 +145,6 @@ def refuse_bad_checkpoints():
                 ) from None
             if "key(s) in state_dict" not in str(error):
                 raise
-            kept = [side for side in ("encoder", "decoder") if (arg_overrides or {}).get(f"{side}_layers_to_keep")]
-            if len(kept) == 1:
-                raise ValueError(
-                    f"--model-overrides: {kept[0]}_layers_to_keep alone makes fairseq drop all layers of the other; "
-                    "give both encoder_layers_to_keep and decoder_layers_to_keep"
-                ) from None
             raise ValueError(
                 f"{files}: parameters are not those of a model of its options ({reason(error)}); the file is damaged, "
                 "or from another version"
@@ -198,29 +160,6 @@ def refuse_bad_checkpoints():
             checkpoint_utils, "load_model_ensemble_and_task", "filenames arg_overrides task strict", load_by_name
         ),
     ]
-
-
-@repair("shards")
-def translate_shards():
-    """Let `--num-shards` and `--shard-id` choose what fairseq-generate translates; fairseq reads them nowhere.
-
-    Every process would translate the whole set. Can go when fairseq gives them to the iterator of fairseq-generate.
-    """
-    from fairseq import options
-
-    def parse(parse_args, parser, *rest, **more):
-        args = parse_args(parser, *rest, **more)
-        shards, shard = getattr(args, "num_shards", 1), getattr(args, "shard_id", 0)
-        if hasattr(args, "beam") and (shards, shard) != (1, 0):
-            if not 0 <= shard < shards:
-                parser.error(f"--shard-id {shard}: with --num-shards {shards}, it is from 0 to {shards - 1}")
-            # by which fairseq-generate divides its data, and nothing else
-            args.distributed_world_size, args.distributed_rank = shards, shard
-        if hasattr(args, "beam") and not hasattr(args, "buffer_size") and getattr(args, "parser", None):
-            parser.error(f"--parser {args.parser}: fairseq-generate takes the trees that the data have; leave it out")
-        return args
-
-    return [Replacement(options, "parse_args_and_arch", "parser input_args", parse)]
 
 
 @repair("data-as-code")
@@ -262,32 +201,28 @@ def read_data():
     ]
 
 
-@repair("default-task")
-def default_task(task_class: type, names: tuple):
-    """Make `task_class` what fairseq finds under `names` of its task registry.
+def default_task(task_class: type, names: tuple = ("translation", None)) -> None:
+    """Make `task_class`, a superset of fairseq's, what fairseq finds under `names` of its task registry.
 
     - "translation": fairseq-generate and -interactive build the task from their command line, before they open the
-      checkpoint, and default to this name; a plug-in is never asked. The class put here must be a superset.
-    - None: fairseq-validate without `--task` looks up `TASK_REGISTRY[None]` and dies of KeyError.
+      checkpoint, and default to this name; a plug-in is never asked.
+    - None: fairseq-validate without `--task` looks up `TASK_REGISTRY[None]` and dies of KeyError. Without a name no
+      options of a task are sent to hydra: fairseq-validate takes the checkpoint's.
 
     Can go when fairseq takes the task's name from the checkpoint.
     """
     from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
     from hydra.core.config_store import ConfigStore
 
-    for name in filter(None, names):
-        if not issubclass(task_class, TASK_REGISTRY.get(name, type(None))):
-            raise Differs(f"its task {name} is not a base of {task_class.__name__}")
     dataclass = next(TASK_DATACLASS_REGISTRY[name] for name, known in TASK_REGISTRY.items() if known is task_class)
     for name in names:
         TASK_REGISTRY[name] = task_class
-        # without a name no options of a task are sent to hydra: fairseq-validate takes the checkpoint's
-        if name is not None:
-            TASK_DATACLASS_REGISTRY[name] = dataclass
-            # hydra checks options against its own store, which register_task filled
-            node = dataclass()
-            node._name = name
-            ConfigStore.instance().store(name=name, group="task", node=node, provider="fairseq")
+    for name in filter(None, names):
+        TASK_DATACLASS_REGISTRY[name] = dataclass
+        # hydra checks options against its own store, which register_task filled
+        node = dataclass()
+        node._name = name
+        ConfigStore.instance().store(name=name, group="task", node=node, provider="fairseq")
 
 
 def batches_without_loss(batches: list, indices) -> list:

@@ -1,18 +1,12 @@
-"""Repairs of fairseq by name: applied one by one, unless fairseq differs or they are left out."""
+"""Repairs of fairseq by name: applied one by one, unless fairseq differs."""
 
 import functools
 import inspect
 import logging
-import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 logger = logging.getLogger(__name__)
-if os.environ.get("LOGLEVEL", "").upper() != "DEBUG":
-    # importing fairseq leaves the root logger at DEBUG, though nobody asked for it
-    logger.setLevel(logging.INFO)
-
-VARIABLE = "FAIRSEQ_SYNTAX_WITHOUT"
 REPAIRS: dict[str, Callable] = {}
 
 
@@ -36,17 +30,14 @@ class Replacement(NamedTuple):
         if parameters[: len(expected)] != expected:
             raise Differs(f"{where} takes ({', '.join(parameters)}), not ({', '.join(expected)})")
 
-    def install(self, repair: str) -> None:
-        """Put the function in its place, unless it is there: the package may be imported under two names."""
+    def install(self) -> None:
+        """Put the function in its place."""
         original = getattr(self.owner, self.name)
-        if repair in getattr(original, "repairs", ()):
-            return
 
         @functools.wraps(original)
         def replaced(*arguments, **options):
             return self.function(original, *arguments, **options)
 
-        replaced.repairs = (*getattr(original, "repairs", ()), repair)
         static = isinstance(inspect.getattr_static(self.owner, self.name), staticmethod)
         setattr(self.owner, self.name, staticmethod(replaced) if static else replaced)
 
@@ -65,39 +56,28 @@ def expect(function: Callable, has: str = "", lacks: str = "") -> None:
 
 def repair(name: str):
     """Decorator: a function that makes a repair, or returns the Replacements that do; its first line says which."""
-
-    def register(make: Callable) -> Callable:
-        REPAIRS[name] = make
-        return make
-
-    return register
+    return lambda make: REPAIRS.setdefault(name, make)
 
 
-def left_out() -> set[str]:
-    """Names in the environment variable. Raises ValueError: there is no such repair."""
-    names = set(filter(None, os.environ.get(VARIABLE, "").replace(",", " ").split()))
-    if names - REPAIRS.keys():
-        unknown, known = ", ".join(sorted(names - REPAIRS.keys())), ", ".join(sorted(REPAIRS))
-        raise ValueError(f"{VARIABLE}: there is no repair {unknown}; choose from {known}")
-    return names
+@functools.cache
+def repair_fairseq() -> None:
+    """Make all repairs, once."""
+    for name in REPAIRS:
+        apply(name)
 
 
-def apply(name: str, *arguments) -> None:
-    """Make a repair; or log that it is left out, or that fairseq differs, and change nothing."""
-    if name in left_out():
-        logger.debug("%s: left out by %s", name, VARIABLE)
-        return
+def apply(name: str) -> None:
+    """Make a repair; or log that fairseq differs, and change nothing."""
     try:
-        replacements = REPAIRS[name](*arguments) or []
+        replacements = REPAIRS[name]() or []
         for replacement in replacements:
             replacement.check()
     except (Differs, ImportError, AttributeError) as difference:
         logger.warning(
             "the repair %s does not fit this fairseq and is left out (%s); what it repairs is in "
-            "docs/troubleshooting.md; %s=%s accepts that",
-            *(name, difference, VARIABLE, name),
+            "docs/troubleshooting.md",
+            *(name, difference),
         )
         return
     for replacement in replacements:
-        replacement.install(name)
-    logger.debug("%s: %s", name, REPAIRS[name].__doc__.splitlines()[0])
+        replacement.install()

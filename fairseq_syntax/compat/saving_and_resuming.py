@@ -3,7 +3,7 @@
 import os
 import sys
 
-from .checkpoint_files import open_checkpoint, reason
+from .checkpoint_files import open_checkpoint
 from .repair_registry import Replacement, expect, repair
 
 
@@ -124,8 +124,7 @@ def refuse_another_system():
 
     fairseq loads whatever parameters fit: PASCAL goes on from a Transformer without a word, LISA as soon as fairseq's
     advice `--reset-optimizer` is followed. Warm starts that name a checkpoint (`--finetune-from-model`,
-    `--restore-file`) are left alone, but a message about parameters that do not fit says which. Can go when fairseq
-    compares the names.
+    `--restore-file`) are left alone. Can go when fairseq compares the names.
     """
     from fairseq.dataclass.configs import CheckpointConfig
     from fairseq.tasks import TASK_REGISTRY
@@ -151,15 +150,6 @@ def refuse_another_system():
                 self.task.load_state_dict(saved.get("task_state") or {})
             except ValueError as error:
                 raise ValueError(f"{filename}: {error}") from None
-        try:
-            return load(self, filename, *rest, **options)
-        except Exception as error:
-            if "please ensure that the architectures match" not in str(error):
-                raise
-            raise ValueError(
-                f"{filename}: its parameters do not fit the model ({reason(error.__context__ or error)}); give the "
-                "--arch and the options that it was trained with, and, if embeddings differ, data with its "
-                "dictionaries (--srcdict, --tgtdict)"
-            ) from None
+        return load(self, filename, *rest, **options)
 
     return [Replacement(Trainer, "load_checkpoint", _LOAD, load_own)]

@@ -8,12 +8,16 @@ from pathlib import Path
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import data_file_path, index_file_path, infer_dataset_impl
 
+from .. import compat
 from ..trees.text import TreeFormatError, numbered_lines, token_lines
 from .arrays import ArrayReader
 from .collating import EOS
 
 AGAIN = "preprocess again, or copy it again"
 CHANGED = "changed since it was written; copy it again, or preprocess again"
+
+# fairseq gives names of files to a shell
+compat.repair_fairseq()
 
 
 def load_dictionary(path: str | Path, make=Dictionary.load) -> Dictionary:

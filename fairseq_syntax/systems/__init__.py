@@ -1,9 +1,9 @@
 """The systems, a folder each: everything that one paper brings, and nothing else.
 
-`import fairseq_syntax` imports every folder here, and what a folder imports in its `__init__.py` is registered with
-fairseq: a new system is a new folder.
+Importing one registers all with fairseq, and what a folder imports in its `__init__.py` is registered: a new system is
+a new folder.
 """
 
-from ..data.parsers import MODULES
+from ..registration import register
 
-MODULES["checkpoint"] = f"{__name__}.parser.parse"
+register()

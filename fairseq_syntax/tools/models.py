@@ -14,8 +14,6 @@ from fairseq.tasks import FairseqTask
 from fairseq.tokenizer import tokenize_line
 from torch import Tensor
 
-import fairseq_syntax  # noqa: F401  (registers the models)
-
 from .. import pretrained
 from ..checkpoints import architecture_of, build, load_state
 from ..data.arrays import read_manifest

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import IO
 
 from .. import pretrained
-from .. import systems as systems  # registers their parsers
 from ..data.parsers import ParserOptions, find_parsers
 from ..evaluate.tables import TableFormat
 from ..files import STDIO, refuse_existing

@@ -5,7 +5,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import fairseq  # noqa: F401  (registers the classes that checkpoints contain)
 import torch
 from torch import Tensor
 

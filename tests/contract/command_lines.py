@@ -15,7 +15,9 @@ from fairseq.models import MODEL_REGISTRY
 from fairseq.registry import REGISTRIES
 from fairseq.tasks import TASK_DATACLASS_REGISTRY
 
-import fairseq_syntax  # noqa: F401  (registers everything)
+import fairseq_syntax
+
+fairseq_syntax.register()
 
 FAIRSEQ = {
     "fairseq-train": options.get_training_parser,

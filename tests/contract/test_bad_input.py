@@ -576,37 +576,7 @@ def _(world):
     commands.run("fairseq-train", world.bin, "--arch", "pascal_transformer_tiny", *commands.TRAINING, *train)
 
 
-@case(
-    "its parameters do not fit the model (…); give the --arch",
-    "checkpoint_last.pt: ",
-    "size mismatch for encoder.embed_tokens.weight",
-    "data with its dictionaries",
-)
-def _(world):
-    train = [*commands.TRAINING, "--max-update", "1", "--arch", "pascal_transformer_tiny"]
-    commands.run("fairseq-train", world.bin, *train, "--save-dir", world.folder / "old")
-    (world.bin / "dict.en.txt").write_text((world.bin / "dict.en.txt").read_text() + "new 1\n")
-    start = ["--finetune-from-model", world.folder / "old" / "checkpoint_last.pt"]
-    commands.run("fairseq-train", world.bin, *train, *start, "--save-dir", world.folder / "new")
-
-
-@case("--model-overrides: … alone makes fairseq drop all layers of the other", "encoder_layers_to_keep alone")
-def _(world):
-    train = [*commands.TRAINING, "--max-update", "1", "--arch", "pascal_transformer_tiny"]
-    commands.run("fairseq-train", world.bin, *train, "--save-dir", world.folder / "old")
-    kept = ["--model-overrides", "{'encoder_layers_to_keep': '0'}"]
-    commands.generate(world.bin, world.folder / "old" / "checkpoint_last.pt", *kept)
-
-
-@case("there is no repair …; choose from", "patienc;", "patience", "FAIRSEQ_SYNTAX_WITHOUT")
-def _(world):
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(ValueError) as caught:
-        patch.setenv("FAIRSEQ_SYNTAX_WITHOUT", "quiet, patienc")
-        compat.apply("quiet")
-    return str(caught.value)
-
-
-@case("the repair … does not fit this fairseq and is left out", "takes (text)", "FAIRSEQ_SYNTAX_WITHOUT=whole-copies")
+@case("the repair … does not fit this fairseq and is left out", "takes (text)")
 def _(world):
     def other(text):
         raise AssertionError

@@ -16,7 +16,7 @@ from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from fairseq.models.transformer import TransformerModel
 from fairseq.optim.fairseq_optimizer import FairseqOptimizer
 
-import fairseq_syntax  # noqa: F401  registers the architectures
+import fairseq_syntax
 from fairseq_syntax.cli.program import VERBS, load
 from fairseq_syntax.options import check_range
 from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeConfig, ReinforceTreeCriterion
@@ -30,6 +30,8 @@ from fairseq_syntax.systems.parser.task import (
 )
 from fairseq_syntax.task import SyntaxTranslationConfig, SyntaxTranslationTask
 from fairseq_syntax.training.blackout import BlackOutConfig, BlackOutCriterion
+
+fairseq_syntax.register()
 
 TASK = SimpleNamespace(
     **dict.fromkeys(("source_dictionary", "target_dictionary"), Dictionary()), attach_syntax=None, builds_trees=True

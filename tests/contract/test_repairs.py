@@ -1,18 +1,17 @@
-"""Repairs of fairseq: each acts, can be left out by name, lets another fairseq alone, and is in the documentation."""
+"""Repairs of fairseq: each acts, lets another fairseq alone, and is in the documentation."""
 
-import json
-import logging
+import argparse
 import re
-import subprocess
-import sys
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import MagicMock, patch
 
 import fairseq.distributed.utils
 import pytest
+import torch
 from contract.command_lines import REPOSITORY
-from contract.repair_probe import PROBES, resume
-from fairseq import checkpoint_utils, file_utils, options, utils
-from fairseq.data import codedataset
+from fairseq import checkpoint_utils, file_utils, utils
+from fairseq.data import FairseqDataset, codedataset
 from fairseq.data.fasta_dataset import FastaDataset
 from fairseq.data.iterators import EpochBatchIterator
 from fairseq.file_io import PathManager
@@ -21,22 +20,95 @@ from fairseq.tasks import TASK_REGISTRY, FairseqTask
 from fairseq.trainer import Trainer
 
 from fairseq_syntax.compat import REPAIRS, apply
-from fairseq_syntax.task import SyntaxTranslationTask
-
-TASK = (SyntaxTranslationTask, ("translation", None))
 
 
-def test_every_repair_acts_unless_it_is_left_out_by_name(tmp_path):
-    # in groups of which each has another combination of names, so that few processes tell them apart
-    groups = [[name for number, name in enumerate(PROBES, 1) if number >> bit & 1] for bit in range(4)]
-    left_out = [[], [*PROBES], *groups]
-    command = [sys.executable, Path(__file__).with_name("repair_probe.py"), tmp_path, *map(",".join, left_out)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert "does not fit" not in done.stderr + done.stdout
-    assert PROBES.keys() == REPAIRS.keys()
-    for names, line in zip(left_out, done.stdout.splitlines(), strict=True):
-        assert json.loads(line) == {name: name not in names for name in PROBES}
+class Numbers(FairseqDataset):
+    """Three numbers."""
+
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, index):
+        return index
+
+    def collater(self, samples):
+        return samples
+
+    def num_tokens(self, index):
+        return self.size(index)
+
+    def size(self, index):
+        return 1
+
+
+def resume(folder: Path, arch: str = "x", criterion: str = "c", task: str = "t") -> MagicMock:
+    """Let a trainer load what one of x, c and t has saved between two epochs; returns the trainer."""
+    place = folder / "checkpoint_last.pt"
+    state = {
+        "args": None,
+        "cfg": {"model": {"arch": "x", "_name": "x"}, "criterion": {"_name": "c"}, "task": {"_name": "t"}},
+        "model": {},
+        "optimizer_history": [{"num_updates": 5}],
+        "extra_state": {"train_iterator": {"epoch": 2, "iterations_in_epoch": 0}, "val_loss": 1.5},
+    }
+    torch.save(state, place)
+    trainer = MagicMock(
+        data_parallel_world_size=1, data_parallel_rank=0, tpu=False, is_fsdp=False, checkpoint_suffix=""
+    )
+    trainer.cfg = SimpleNamespace(
+        model={"arch": arch, "_name": arch},
+        criterion={"_name": criterion},
+        task={"_name": task},
+        checkpoint=SimpleNamespace(
+            save_dir=str(folder), restore_file=place.name, load_checkpoint_on_all_dp_ranks=False
+        ),
+        ema=SimpleNamespace(store_ema=False),
+        distributed_training=SimpleNamespace(zero_sharding="none"),
+    )
+    trainer.get_criterion.return_value = torch.nn.Module()
+    with patch.object(checkpoint_utils, "load_checkpoint_to_cpu", return_value=state):
+        Trainer.load_checkpoint(trainer, str(place))
+    return trainer
+
+
+def test_namespaces_load(tmp_path):
+    torch.save(argparse.Namespace(arch="x"), tmp_path / "namespace.pt")
+    assert torch.load(tmp_path / "namespace.pt", weights_only=True).arch == "x"
+
+
+def test_a_copy_is_renamed_into_place(tmp_path):
+    for name in ("from", "to"):
+        (tmp_path / name).write_text(name)
+    before = (tmp_path / "to").stat().st_ino
+    PathManager.copy(str(tmp_path / "from"), str(tmp_path / "to"), overwrite=True)
+    assert (tmp_path / "to").read_text() == "from" and (tmp_path / "to").stat().st_ino != before
+
+
+def test_a_resumed_run_makes_the_step_of_its_last_validation(tmp_path):
+    assert (1, 1.5) in [call.args for call in resume(tmp_path).lr_step.call_args_list]
+
+
+def test_bad_epochs_are_saved():
+    schedule = MagicMock()
+    schedule.lr_scheduler.num_bad_epochs = 3
+    assert ReduceLROnPlateauLRSchedule.state_dict(schedule)["num_bad_epochs"] == 3
+
+
+def test_workers_end_with_their_epoch():
+    task = FairseqTask(argparse.Namespace())
+    first = task.get_batch_iterator(Numbers(), max_sentences=1, num_workers=1, disable_iterator_cache=True)
+    assert sorted(first.next_epoch_itr()) == [[0], [1], [2]]
+    assert first.dataloader is not None
+    task.get_batch_iterator(Numbers(), max_sentences=1, num_workers=1, disable_iterator_cache=True)
+    assert first.dataloader is None
+
+
+def test_unknown_words_of_an_empty_line_stay():
+    assert utils.replace_unk("<unk>", "", [0], {}, "<unk>") == "<unk>"
+
+
+def test_the_task_is_the_default_one():
+    assert TASK_REGISTRY["translation"] is TASK_REGISTRY[None] is TASK_REGISTRY["syntax_translation"]
 
 
 def test_the_documentation_lists_them():
@@ -67,8 +139,6 @@ PLACES = {
     ],
     "loader-processes": [(FairseqTask, "get_batch_iterator"), (EpochBatchIterator, "__init__")],
     "unknown-words": [(utils, "replace_unk")],
-    "shards": [(options, "parse_args_and_arch")],
-    "same-path": [(utils, "import_user_module")],
 }
 
 
@@ -92,34 +162,6 @@ def test_a_function_without_source_is_let_alone(monkeypatch, caplog):
     apply("unknown-words")
     assert utils.replace_unk is print
     assert "no source of print" in caplog.text
-
-
-def test_another_default_task_is_let_alone(monkeypatch, caplog):
-    class Other:
-        pass
-
-    monkeypatch.setitem(TASK_REGISTRY, "translation", Other)
-    apply("default-task", *TASK)
-    assert TASK_REGISTRY["translation"] is Other
-    assert "its task translation is not a base of SyntaxTranslationTask" in caplog.text
-
-
-def test_a_repair_is_made_once(monkeypatch):
-    """The package may be imported under two names."""
-    for name, places in PLACES.items():
-        before = [getattr(*place) for place in places]
-        apply(name)
-        assert [getattr(*place) for place in places] == before
-
-
-def test_a_repair_is_noted_at_level_debug(caplog, monkeypatch):
-    caplog.set_level(logging.DEBUG, "fairseq_syntax.compat.repair_registry")
-    apply("default-task", *TASK)
-    monkeypatch.setenv("FAIRSEQ_SYNTAX_WITHOUT", "default-task")
-    apply("default-task", *TASK)
-    assert [record.levelname for record in caplog.records] == ["DEBUG"] * 2
-    assert caplog.messages[0].startswith("default-task: Make ")
-    assert caplog.messages[1] == "default-task: left out by FAIRSEQ_SYNTAX_WITHOUT"
 
 
 def test_further_parameters_of_another_fairseq_are_passed_on(monkeypatch):

@@ -21,7 +21,10 @@ import torch
 from integration import forked
 from seeds import seed
 
-PACKAGE = Path(importlib.import_module("fairseq_syntax").__file__).parent
+import fairseq_syntax
+
+fairseq_syntax.register()
+PACKAGE = Path(fairseq_syntax.__file__).parent
 KILLED = Path(__file__).with_name("killed_training.py")
 
 _MODULES = {

@@ -1,12 +1,6 @@
 """Binarized data, fairseq-interactive and the hub make the same translations, wherever the trees come from."""
 
-import contextlib
 import math
-import os
-import pty
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,8 +9,6 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 from integration import commands
 from integration.commands import PACKAGE, assert_same_hypotheses, binarize, cut
 
-import fairseq_syntax
-from fairseq_syntax import pretrained
 from fairseq_syntax.trees.conllu import Sentence, TreeFormatError, format_sentence, read_conllu
 from fairseq_syntax.trees.subwords import join_subwords
 
@@ -191,52 +183,3 @@ def test_a_failed_translation_leaves_no_tree_for_the_next(trained, data_bin, raw
     ids = hub.encode(lines[16])
     for _ in range(2):  # and the same ids may be translated again
         assert_same_hypotheses(hub_hypotheses(hub, [hub.generate(ids, **SEARCH)]), {0: expected[16]})
-
-
-def test_fairseq_interactive_prints_results_and_nothing_else(trained, data_bin, raw, tmp_path):
-    """In a process, where fairseq sets up the logging; its log is there when LOGLEVEL asks for it."""
-    text = tmp_path / "text.en"
-    text.write_text("".join(Path(f"{raw}.en").read_text(encoding="utf-8").splitlines(keepends=True)[:3]))
-    command = ["fairseq-interactive", data_bin, "--user-dir", PACKAGE, "--path", trained(PASCAL) / "checkpoint_last.pt"]
-    command += ["--input", text, "--parser", "conllu", "--parser-model", f"{raw}.en.conllu", *commands.DECODING]
-    printed = commands.run_process(*command, cwd=tmp_path, LOGLEVEL="")
-    assert [line[:2] for line in printed.splitlines()] == ["S-", "W-", "H-", "D-", "P-"] * 3
-    logged = commands.run_process(*command, cwd=tmp_path, LOGLEVEL="INFO")
-    assert "loading model(s) from" in logged and "DEBUG" not in logged and "Please install" not in logged
-
-
-def test_fairseq_interactive_talks_to_people(tmp_path):
-    """At a terminal: it asks for a sentence, and Ctrl-C and wrong options leave no traceback."""
-    data = pretrained.folder("agreement-transformer")
-    terminal, end = pty.openpty()
-    command = [Path(sys.executable).with_name("fairseq-interactive"), data, "--path", data / "model.pt", "--cpu"]
-    environment = {key: value for key, value in os.environ.items() if key != "LOGLEVEL"}
-    arguments = [*command, "-s", "en", "-t", "de", "--user-dir", Path(fairseq_syntax.__file__).parent]
-    # a process whose parent ignores Ctrl-C, such as one in the background, would ignore it, too
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    process = subprocess.Popen(
-        arguments, stdin=end, stdout=end, stderr=end, env=environment, start_new_session=True, cwd=tmp_path
-    )
-    signal.signal(signal.SIGINT, before)
-    os.close(end)
-    said = ""
-
-    def wait_for(text):
-        nonlocal said
-        with contextlib.suppress(OSError):  # the program has ended
-            while text not in said:
-                said += os.read(terminal, 4096).decode("utf-8", "replace")
-        return text in said
-
-    assert wait_for("Type the input sentence and press return:"), said
-    os.write(terminal, b"the dog sleeps .\n")
-    assert wait_for("H-0"), said
-    os.killpg(process.pid, signal.SIGINT)
-    assert process.wait(60) in (130, -signal.SIGINT)
-    assert not wait_for("nothing more")
-    assert "Traceback" not in said and "Namespace" not in said
-    data = pretrained.folder("agreement-pascal")
-    (tmp_path / "text").write_text("the dog .\n")
-    wrong = ["--path", data / "model.pt", "--parser", "conllu", "--parser-model", "no.conllu", "--input", "text"]
-    said = commands.run_process("fairseq-interactive", *arguments[1:], *wrong, cwd=tmp_path, status=1, LOGLEVEL="")
-    assert said.startswith("fairseq-interactive: ") and said.count("\n") == 1 and "no.conllu" in said

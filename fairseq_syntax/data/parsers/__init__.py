@@ -35,7 +35,10 @@ Progress: TypeAlias = bool | tqdm
 _NOT_IN_CONLLU = ("\t", "\n", "\r")
 _LONGEST_CAUSE = 150  # characters of another program's error that a message quotes
 
-MODULES: dict[str, str] = {module.name: f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)}
+MODULES: dict[str, str] = {
+    "checkpoint": "fairseq_syntax.systems.parser.parse",
+    **{module.name: f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)},
+}
 """Name of every parser of the suite -> its module."""
 
 

@@ -8,7 +8,9 @@ import torch
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from small_models import dictionary
 
-import fairseq_syntax  # noqa: F401  registers the architectures
+import fairseq_syntax
+
+fairseq_syntax.register()
 
 SIZES = {
     "encoder_embed_dim": 5,

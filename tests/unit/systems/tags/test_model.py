@@ -9,7 +9,9 @@ import torch
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from small_models import dictionary
 
-import fairseq_syntax  # noqa: F401  registers the architectures
+import fairseq_syntax
+
+fairseq_syntax.register()
 
 WIDTH, TAG, WORDS = 256, 4, 60
 SIZES = {
