@@ -31,7 +31,6 @@ SYSTEMS = {
     "lisa": (8, f"{TRANSFORMER} --arch lisa_transformer_iwslt_de_en --criterion {PARSING}"),
     "tag": (8, f"{TRANSFORMER} --arch tag_transformer_iwslt_de_en"),
     "dasa_transformer": (8, f"{TRANSFORMER} --arch dasa_transformer_iwslt_de_en"),
-    "sdatt_transformer": (8, f"{TRANSFORMER} --arch sdatt_transformer_iwslt_de_en"),
     "lstm": (48, f"{RECURRENT} --decoder-out-embed-dim 256 --arch lstm"),
     "nmt_lstm": (48, f"{RECURRENT} --arch nmt_lstm"),
     "sa_nmt_shared": (48, f"{RECURRENT} --arch sa_nmt_shared"),

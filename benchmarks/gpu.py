@@ -51,7 +51,7 @@ def mover(device: str, dtype: torch.dtype) -> Callable:
 def groups(quick: bool) -> dict[str, tuple[dict[str, dict], tuple[int, int]]]:
     """What is compared, the peer first, and sentences and tokens of a batch."""
     size, width = ("_tiny", 32) if quick else ("", 512)
-    transformers = (*models.TRANSFORMERS, "dasa_transformer", "sdatt_transformer")
+    transformers = (*models.TRANSFORMERS, "dasa_transformer")
     batch, directed = (4, 8) if quick else (256, 30), models.directed(width)
     return {
         "Transformers of base size": (models.transformers(size, transformers), batch),

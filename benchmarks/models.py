@@ -20,7 +20,7 @@ from fairseq_syntax.task import SyntaxTranslationConfig, SyntaxTranslationTask
 VOCABULARY = 8000
 TRANSFORMERS = ("transformer", "pascal_transformer", "lisa_transformer", "planted_transformer", "tag_transformer")
 # those that go by tree distances, and their peer
-DISTANCE_TRANSFORMERS = ("transformer", "dasa_transformer", "sdatt_transformer")
+DISTANCE_TRANSFORMERS = ("transformer", "dasa_transformer")
 RECURRENT = ("lstm", "nmt_lstm", "fa_nmt_shared", "sa_nmt_shared")
 CRITERIONS = {
     "lisa_transformer": "label_smoothed_cross_entropy_with_heads",

@@ -13,7 +13,7 @@ export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 export MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_:-4294967296}" MALLOC_TRIM_THRESHOLD_="${MALLOC_TRIM_THRESHOLD_:-17179869184}"
 # in a log, tqdm's bars, such as subword-nmt's, speak once a minute at most
 [[ -t 2 ]] || export TQDM_MININTERVAL=60 TQDM_MAXINTERVAL=60
-TRANSFORMERS=(transformer pascal lisa planted tag multitask sdatt_transformer dasa_transformer)
+TRANSFORMERS=(transformer pascal lisa planted tag multitask dasa_transformer)
 
 # Say what is wrong and give up: stop MESSAGE …
 stop() {
@@ -77,7 +77,7 @@ system_options() {
         ARCH=(--arch "planted_transformer_$size")
         CRITERION=label_smoothed_cross_entropy_with_planted_heads
         ;;
-    tag | sdatt_transformer | dasa_transformer) ARCH=(--arch "${1/#tag/tag_transformer}_$size") ;;
+    tag | dasa_transformer) ARCH=(--arch "${1/#tag/tag_transformer}_$size") ;;
     multitask)
         ARCH=(--arch "transformer_$size")
         DATA_BIN="$5-multitask"

@@ -6,7 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/training.sh"
 : "${SIZE:=cpu}"                    # cpu: fits two cores; paper: the paper's size and optimiser, for a GPU
 : "${BEAM:=5}"
 DATA_BIN="$MULTI30K/data-bin"
-TRANSFORMERS=(transformer sdatt_transformer dasa_transformer)
+TRANSFORMERS=(transformer dasa_transformer)
 SYSTEMS=("${PAPER_SYSTEMS[@]}" "${TRANSFORMERS[@]}") SPLITS=(valid test test1)
 
 case "$SIZE" in

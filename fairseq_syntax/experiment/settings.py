@@ -61,7 +61,6 @@ SYSTEMS = {
     ),
     "tag": Known("transformer", "--arch tag_transformer_iwslt_de_en", True),
     "dasa": Known("transformer", "--arch dasa_transformer_iwslt_de_en", True),
-    "sdatt_transformer": Known("transformer", "--arch sdatt_transformer_iwslt_de_en", True),
     "lisa": Known(
         "transformer",
         "--arch lisa_transformer_iwslt_de_en --criterion label_smoothed_cross_entropy_with_heads",

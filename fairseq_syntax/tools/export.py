@@ -34,7 +34,6 @@ _REASONS = {
     "pascal_transformer": "its heads multiply scores by a density around the parent",
     "lisa_transformer": "one of its heads is a biaffine parser",
     "dasa_transformer": "its heads change scores by tree distance",
-    "sdatt_transformer": "its decoder attends by tree distance",
     "tag_transformer": "its encoder embeds tags, too; use --to ctranslate2",
 }
 FEATURE = "\uffe8"

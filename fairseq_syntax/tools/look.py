@@ -12,8 +12,7 @@ The other kinds show the decoder, with the reference of a split, or with its own
   syntax       the same for attention to syntax: sa_nmt and fa_nmt (the _shared ones attend to content with the same
                weights), and SDAtt next to global attention
   gate         use of syntax: tokens coloured by the norm of the gate (sa_nmt, fa_nmt)
-  position     the position that SDAtt and local attention predict, over the attention around it; for sdatt_transformer,
-               one per syntax-directed head, in the last layer that has such heads
+  position     the position that SDAtt and local attention predict, over the attention around it
 
 Tokens are separated by spaces. Without --bpe, the model reads them unchanged, and they are joined into words by
 --subword-type. --output writes the latent trees of all sentences, and draws nothing unless --draw is given; words,

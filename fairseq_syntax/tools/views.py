@@ -12,7 +12,6 @@ from ..pictures.dependency_trees import draw_tree
 from ..pictures.figures import check_finite
 from ..pictures.gates import GatedSentence, draw_gates
 from ..pictures.graphs import draw_graph
-from ..systems.distance_transformers.cross_attention import SyntaxCrossAttention
 from ..systems.parser.model import LatentGraphParserModel
 from ..systems.sa_nmt.attention import SharedSyntaxAttention
 from ..systems.transformer.encoder import SyntaxEncoderLayer
@@ -303,35 +302,15 @@ def _target(loaded: Loaded, shown: Shown, pieces: bool) -> tuple[list[str], torc
 
 def _positions(loaded: Loaded, batch: dict):
     """Draw predicted positions, and the attention around them."""
-    directed = [m for m in loaded.model.modules() if isinstance(m, SyntaxCrossAttention) and m.syntax_heads]
-    if directed:
-        weights, positions = _directed_heads(loaded, batch, directed[-1])
-    else:
-        extra = source_attention(loaded, batch)
-        if "position" not in extra:
-            raise NothingToShow(
-                f"{loaded.path}: the architecture {loaded.architecture} predicts no positions; give sdatt, local_att "
-                "or one of their variants"
-            )
-        weights, positions = extra.get("syntax_attn", extra["attn"]), extra["position"]
+    extra = source_attention(loaded, batch)
+    if "position" not in extra:
+        raise NothingToShow(
+            f"{loaded.path}: the architecture {loaded.architecture} predicts no positions; give sdatt, local_att "
+            "or one of their variants"
+        )
+    weights, positions = extra.get("syntax_attn", extra["attn"]), extra["position"]
     arrays = (tensor.float().cpu().numpy() for tensor in (weights, positions))
     return draw_positions(*arrays, _target_tokens(loaded, batch), _source_tokens(loaded, batch))
-
-
-def _directed_heads(loaded: Loaded, batch: dict, attention: SyntaxCrossAttention):
-    """Weights (h, S, T) and positions (h, S) of the syntax-directed heads in a Transformer layer."""
-    _check_target(batch)
-    recorded = {}
-    weigh = attention.weigh
-
-    def keep(scores, position, centres):
-        recorded["weights"], recorded["positions"] = weigh(scores, position, centres), position
-        return recorded["weights"]
-
-    attention.weigh = keep
-    loaded.model(**batch["net_input"])
-    del attention.weigh
-    return recorded["weights"][0], recorded["positions"][0]
 
 
 def _target_tokens(loaded: Loaded, batch: dict) -> list[str]:

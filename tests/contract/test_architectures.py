@@ -28,10 +28,6 @@ VARIANTS = {
         {"pascal_heads": [2, 0], "encoder_normalize_before": True, "decoder_normalize_before": True},
     ],
     "tag_transformer_tiny": [{"tag_inputs": "both"}],
-    "sdatt_transformer_tiny": [
-        {"sdatt_heads": 4, "sdatt_n": 1.0},
-        {"sdatt_position": "hard", "decoder_normalize_before": True},
-    ],
     "dasa_transformer_tiny": [{"encoder_normalize_before": True}],
     "nmt_lstm_tiny": [{"decoder_hidden_size": 7, "encoder_layers": 1, "decoder_layers": 1}],
     "sa_nmt_tiny": [{"sa_punctuation_never_heads": True}],
@@ -66,7 +62,6 @@ every_model, every_architecture = cases(VARIANTS), cases({})
 OFF = [
     ("pascal_transformer", {"pascal_heads": [0, 0]}),
     ("pascal_transformer", {"pascal_heads": [1, 2], "pascal_parent_ignoring": 1.0}),
-    ("sdatt_transformer", {"sdatt_heads": 0}),
 ]
 
 
@@ -319,7 +314,6 @@ def loss_and_gradients(model, given):
         ("pascal_transformer", {"pascal_parent_ignoring": 1.0}),
         ("lisa_transformer", None),
         ("planted_transformer", {"planted_heads": [0, 1]}),
-        ("sdatt_transformer", {"sdatt_n": math.inf, "sdatt_sigma": math.inf}),
         ("dasa_transformer", {"dasa_init": 0.0}),
     ],
 )
@@ -346,7 +340,7 @@ def test_warm_start_from_a_stock_checkpoint(arch, options, caplog):
             torch.testing.assert_close(found[name], value, atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("arch", ["pascal_transformer", "sdatt_transformer", "dasa_transformer"])
+@pytest.mark.parametrize("arch", ["pascal_transformer", "dasa_transformer"])
 def test_a_sentence_without_a_parse_gets_the_stock_transformer(arch):
     model, stock = build(arch, **LAYERS), build("transformer", **LAYERS)
     stock.load_state_dict({name: value for name, value in model.state_dict().items() if name in stock.state_dict()})

@@ -15,7 +15,6 @@ from fairseq_syntax.tools import preprocess
 READ = {
     "pascal_transformer_tiny": {"parents"},
     "tag_transformer_tiny": {"deprels"},
-    "sdatt_transformer_tiny": {"distances"},
     "lisa_transformer_tiny": {"parent_pieces", "word_starts"},
     "transformer_tiny": set(),
 }

@@ -33,7 +33,7 @@ def parsed(command: list[str]):
     args = parse(command)
     arch = getattr(args, "arch", None) or ""
     for prefix, options in DEFAULTS.items():
-        if arch.startswith(prefix) and "parser" not in arch and "sdatt_transformer" not in arch:
+        if arch.startswith(prefix) and "parser" not in arch:
             fill_defaults(args, options)
     return args
 

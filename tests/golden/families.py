@@ -40,7 +40,6 @@ FAMILIES = {
         [*SYNTAX, *TRANSFORMER, "--share-decoder-input-output-embed", "--tag-inputs", "both", "--tag-embed-dim", "3"],
     ),
     "dasa_transformer": ("words", [*SYNTAX, *SHARED, "--dasa-sigma", "1.5"]),
-    "sdatt_transformer": ("words", [*SYNTAX, *SHARED, "--sdatt-heads", "1", "--sdatt-n", "2"]),
     "nmt_lstm": ("words", [*SYNTAX, *RECURRENT]),
     "sa_nmt_shared": ("words", [*SYNTAX, *RECURRENT]),
     "sa_nmt_hard": ("words", [*SYNTAX, *RECURRENT, "--sa-root-scores", "diagonal", "--sa-punctuation-never-heads"]),

@@ -69,7 +69,6 @@ OPTIONS = {
     "sdatt_tiny": ["--sdatt-combine", "add", "--sdatt-n", "2"],
     "global_plus_sdatt_tiny": ["--sdatt-position", "hard", "--sdatt-sigma", "inf"],
     "global_plus_chen17_tiny": ["--sdatt-sdr-lambda", "0.3", "--sdatt-sdr-depthwise"],
-    "sdatt_transformer_tiny": ["--share-all-embeddings"],
     "dasa_transformer_tiny": ["--share-all-embeddings"],
     "lgp_tiny": ["--lgp-dropout-in"],
 }

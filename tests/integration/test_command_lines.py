@@ -12,7 +12,7 @@ from integration.commands import OPTIONS, PACKAGE, binarize, run_process
 
 SIZES = ["", "_tiny", "_iwslt_de_en", "_wmt_en_de", "_wmt_en_de_big"]
 # a published name stays; that each system has those of its page: tests/contract/test_rooms.py
-TRANSFORMERS = [f"{name}_transformer" for name in ("pascal", "lisa", "planted", "tag", "sdatt", "dasa")]
+TRANSFORMERS = [f"{name}_transformer" for name in ("pascal", "lisa", "planted", "tag", "dasa")]
 FEW = ["--max-update", "2"]
 SHORT = ["--gen-subset", "valid", "--beam", "1", "--max-len-b", "5"]
 VALID = list(range(61))

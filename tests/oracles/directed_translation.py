@@ -278,8 +278,6 @@ def translate(
         if double_context:
             contexts.insert(0, weighted(plain, annotations))
             found |= {"attn": torch.stack(plain), "syntax_attn": torch.stack(special)}
-        elif "position" in found:
-            found["plain_attn"] = torch.stack(plain)
         return contexts, found
 
     logits, everything = [], []

@@ -99,8 +99,7 @@ class AdditiveAttention(SourceAttention):
     """Context by `weights`, or with `double_context` [c^g; c^s], c^g of the plain softmax (eqs. 1-3, 12, 14).
 
     Found are "attn", weights that sum to one where there are such (with a double context those of the plain softmax),
-    "syntax_attn", the special weights of a double context, and what the weights have to show. In eval mode a single
-    context around a position also finds "plain_attn", the plain softmax that it does not use.
+    "syntax_attn", the special weights of a double context, and what the weights have to show.
     """
 
     def __init__(
@@ -133,8 +132,6 @@ class AdditiveAttention(SourceAttention):
             plain = global_weights(scores, memory["keep"])
             extra |= {"attn": plain, "syntax_attn": weights}
             rows = torch.stack((plain, weights), dim=1)
-        elif not self.training and "position" in shown:
-            extra["plain_attn"] = global_weights(scores, memory["keep"])
         context = torch.bmm(rows.to(memory["values"].dtype), memory["values"]).flatten(1)
         return context, extra, state
 

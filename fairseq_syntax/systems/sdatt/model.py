@@ -13,9 +13,7 @@ from ..recurrent.cells import GRUCell
 from ..recurrent.model import RecurrentModel, RecurrentOptions
 from .attention import AdditiveAttention, AdditiveMemory, FlexibleWeights, LocalSoftmax, LocalWeights, SourceWeights
 from .conditional_gru import ConditionalGRUDecoder, GRUEncoder
-from .position_metrics import log_positions
 from .syntax_directed_attention import (
-    POSITION_HELP,
     Combine,
     MissingParse,
     PositionGradient,
@@ -84,7 +82,12 @@ class SyntaxDirectedOptions(RecurrentOptions):
     sdatt_combine: Combine = option(
         Combine.mul, "how distance changes scores: mul (published), or add, always a penalty", reading=True
     )
-    sdatt_position: PositionGradient = option(PositionGradient.smooth, POSITION_HELP, reading=True)
+    sdatt_position: PositionGradient = option(
+        PositionGradient.smooth,
+        "gradient of the predicted position, of which the paper says nothing: smooth, from all words, those near it "
+        "the most; hard, none",
+        reading=True,
+    )
     sdatt_missing: MissingParse = option(
         MissingParse.all_equal,
         "what a sentence without a parse gets. global: all words are equally near, and units are empty; error: it is "
@@ -134,15 +137,6 @@ class SyntaxDirectedModel(RecurrentModel):
     def refuses_unparsed(self):
         """Whether a sentence without a parse is an error."""
         return any(getattr(part, "missing", None) == MissingParse.error for part in (self.encoder, self.encoder.memory))
-
-    def forward(self, src_tokens, src_lengths, prev_output_tokens, src_syntax=None, features_only=False):
-        """As in the base class; in validation, statistics of the predicted positions are logged."""
-        scores, extra = super().forward(src_tokens, src_lengths, prev_output_tokens, src_syntax, features_only)
-        if not self.training and "position" in extra:
-            source, target = self.encoder.dictionary.pad(), self.decoder.dictionary.pad()
-            plain = extra["plain_attn"] if "plain_attn" in extra else extra["attn"][0]
-            log_positions(extra["position"], plain, src_tokens.ne(source), prev_output_tokens.ne(target))
-        return scores, extra
 
     @classmethod
     def check_options(cls, args, task):

@@ -25,10 +25,6 @@ class PositionGradient(StrEnum):
     hard = "hard"  # none: the literal formula; the position is never learned
 
 
-POSITION_HELP = (
-    "gradient of the predicted position, of which the paper says nothing: smooth, from all words, those near it the "
-    "most; hard, none"
-)
 SMOOTH_SIGMA = 3.0
 """Standard deviation of the Gaussian of `PositionGradient.smooth`, in tokens."""
 
@@ -148,7 +144,6 @@ def weights_around(
     gradient: PositionGradient,
     training: bool,
     weigh: Callable[[Tensor], Tensor],
-    mix: Optional[Callable[[Tensor], Tensor]] = None,
 ) -> Tensor:
     """(B, …, T) weights around the token at a real-valued position.
 
@@ -158,8 +153,6 @@ def weights_around(
         gradient: how the position learns.
         training: whether gradients are needed.
         weigh: long (B, …, R) -> weights (B, …, R, T) around each of these tokens, counted from the sentence's first.
-        mix: shares (B, …, T) of the sentence's tokens, from its first -> the mean (B, …, T) of the weights around each,
-            which are constants; None: computed with `weigh`.
     """
     weights = weigh(centre_row(position, length).unsqueeze(-1)).squeeze(-2)
     if gradient == PositionGradient.hard or not training:
@@ -169,8 +162,6 @@ def weights_around(
     log_gaussian = (tokens + 0.5 - position.unsqueeze(-1)).square() * (-0.5 / SMOOTH_SIGMA**2)
     shares = torch.softmax(log_gaussian.masked_fill(tokens > last, float("-inf")), dim=-1)
     shares = shares - shares.detach()  # zero, with a gradient
-    if mix is not None:
-        return weights + mix(shares)
     with torch.no_grad():
         rows = weigh(torch.minimum(tokens, last).expand_as(shares))
     return weights + (shares.unsqueeze(-2) @ rows).squeeze(-2)

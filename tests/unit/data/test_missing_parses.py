@@ -160,8 +160,7 @@ def set_up(data, arch, *extra):
     return task, task.build_model(config.model)
 
 
-@pytest.mark.parametrize("arch", ["global_plus_sdatt_tiny", "sdatt_transformer_tiny"])
-def test_models_that_read_trees_may_refuse_to_do_without(data, arch):
+def test_models_that_read_trees_may_refuse_to_do_without(data, arch="global_plus_sdatt_tiny"):
     for policy in ("error", "global"):
         task, model = set_up(data, arch, "--sdatt-missing", policy)
         assert model.refuses_unparsed == task.refuses_unparsed == (policy == "error")
@@ -184,12 +183,6 @@ def test_models_that_refuse_are_told_when_the_data_are_loaded(data):
             task.load_dataset("train")
     finally:
         path.write_text(json.dumps(manifest))
-
-
-def test_models_without_syntax_refuse_nothing(data):
-    task, model = set_up(data, "sdatt_transformer_tiny", "--sdatt-heads", 0, "--sdatt-missing", "error")
-    assert not model.refuses_unparsed
-    task.load_dataset("train")
 
 
 def test_an_ensemble_refuses_if_one_of_its_models_does(data):

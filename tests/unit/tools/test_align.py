@@ -14,7 +14,7 @@ from fairseq_syntax.tools.models import load
 from fairseq_syntax.tools.word_attention import join_attention, token_attention
 
 # Transformers of fairseq's and of ours, one with an attention to the source of its own; recurrent models of both
-TRANSFORMERS = ["transformer_tiny", "pascal_transformer_tiny", "sdatt_transformer_tiny"]
+TRANSFORMERS = ["transformer_tiny", "pascal_transformer_tiny"]
 RECURRENT = ["lstm", "nmt_lstm_tiny", "sa_nmt_shared_tiny", "lgp_tiny"]
 # fairseq's LSTM has no small size
 SIZES = {

@@ -17,7 +17,6 @@ from integration import commands
 from matplotlib import pyplot as plt
 from oracles.dependency_trees import all_trees, is_projective, tree_score
 
-from fairseq_syntax.systems.distance_transformers.cross_attention import HeadPositions
 from fairseq_syntax.tools import look, views
 from fairseq_syntax.tools.latent_trees import CutSentence, TreeInducer
 from fairseq_syntax.tools.models import encode_line, load
@@ -395,32 +394,19 @@ def test_syntactic_annotations(latent, draw, checkpoint):
     assert low == -high and high == pytest.approx(np.abs(image_of(axis)).max())
 
 
-@pytest.mark.parametrize("arch", ["local_att_tiny", "global_plus_sdatt_tiny", "sdatt_transformer_tiny"])
+@pytest.mark.parametrize("arch", ["local_att_tiny", "global_plus_sdatt_tiny"])
 def test_predicted_positions(latent, draw, trained, arch):
-    heads = ["--sdatt-heads", "2"] if arch == "sdatt_transformer_tiny" else []
-    figure = draw(arch, "--kind", "position", "--sentence", "2", training=heads)
-    axes = [axis for axis in figure.axes if axis.images]
-    model, batch, extra = found_by(trained(arch, *heads), latent.data, 2)
-    if arch == "sdatt_transformer_tiny":
-        positions = []
-        (*_, last) = (module for module in model.modules() if isinstance(module, HeadPositions))
-        last.register_forward_hook(lambda _, inputs, output: positions.append(output))
-        with torch.no_grad():
-            model(**batch["net_input"])
-        expected = positions[0][0]
-        assert len(expected) == len(axes) == 2
-    else:
-        (axis,) = axes
-        expected = extra["position"]
-        weights = extra.get("syntax_attn", extra["attn"][0])[0]
-        assert image_of(axis) == pytest.approx(weights.numpy(), abs=1e-5)
-    for h, axis in enumerate(axes):
-        (line,) = axis.lines
-        assert line.get_gid() == f"position-{h}"
-        # a token owns what is around the middle of its cell
-        assert line.get_xdata() == pytest.approx(expected[h].numpy() - 0.5, abs=1e-4)
-        assert list(line.get_ydata()) == list(range(len(image_of(axis))))
-        assert image_of(axis).sum(1) == pytest.approx(1, abs=1e-4) or arch == "local_att_tiny"
+    figure = draw(arch, "--kind", "position", "--sentence", "2")
+    (axis,) = (axis for axis in figure.axes if axis.images)
+    _, _, extra = found_by(trained(arch), latent.data, 2)
+    weights = extra.get("syntax_attn", extra["attn"][0])[0]
+    assert image_of(axis) == pytest.approx(weights.numpy(), abs=1e-5)
+    (line,) = axis.lines
+    assert line.get_gid() == "position-0"
+    # a token owns what is around the middle of its cell
+    assert line.get_xdata() == pytest.approx(extra["position"][0].numpy() - 0.5, abs=1e-4)
+    assert list(line.get_ydata()) == list(range(len(image_of(axis))))
+    assert image_of(axis).sum(1) == pytest.approx(1, abs=1e-4) or arch == "local_att_tiny"
 
 
 @pytest.mark.parametrize("kind", ["heads", "gate"])

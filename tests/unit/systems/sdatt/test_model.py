@@ -4,11 +4,9 @@ import argparse
 import math
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import small_models
 import torch
-from fairseq.logging import metrics
 from fairseq.models import ARCH_CONFIG_REGISTRY
 from oracles import directed_translation as oracle
 from small_models import TARGETS
@@ -239,70 +237,6 @@ def test_sentences_without_a_parse(build):
 
 
 # --- batches, steps, beams --------------------------------------------------------------------------------------------
-
-
-def plain_scores(model):
-    """List that fills with the attention scores (B, T) of every step."""
-    found, attention = [], model.decoder.attention
-    scores = attention.scores
-    attention.scores = lambda query, memory: found.append(scores(query, memory)) or found[-1]
-    return found
-
-
-def partial_correlation(x, y, given):
-    """By regression: of what `given` does not explain."""
-    design = np.stack((np.ones(len(given)), given), axis=1)
-    rests = [values - design @ np.linalg.lstsq(design, values, rcond=None)[0] for values in (x, y)]
-    return float(np.corrcoef(*rests)[0, 1])
-
-
-@pytest.mark.parametrize(("arch", "left_pad"), [("local_att", False), ("sdatt", True), ("global_plus_sdatt", True)])
-def test_positions_are_logged_in_validation(build, arch, left_pad):
-    """Beside where the plain softmax is strongest; the weights themselves are centred on the position."""
-    model = build(arch, **narrow(arch))
-    shares, times, aligned, away, spreads = [], [], [], [], []
-    with metrics.aggregate(new_root=True) as log:
-        for rows in ([0, 1], [2, 3, 4]):
-            given = batch(left_pad, rows)
-            if 1 in rows:
-                given[2][1, 3:] = PAD  # a shorter target
-            scores = plain_scores(model)
-            position = model(*given)[1]["position"]
-            tokens = 0
-            for row, sentence in enumerate(SENTENCES[chosen] for chosen in rows):
-                start, length = given[0].shape[1] - len(sentence) if left_pad else 0, len(sentence)
-                steps = int(given[2][row].ne(PAD).sum())
-                for step in range(steps):
-                    place = float(position[row, step])
-                    strongest = int(scores[step][row, start : start + length].argmax())
-                    away.append(abs(min(math.floor(place), length - 1) - strongest))
-                    shares.append(place / length)
-                    times.append((step + 0.5) / steps)
-                    aligned.append((strongest + 0.5) / length)
-                    tokens += 1
-            spreads.append((tokens, np.std(shares[-tokens:])))
-    spread = sum(n * value for n, value in spreads) / len(shares)
-    assert log.get_smoothed_values() == {
-        "position_error": round(float(np.mean(away)), 2),
-        "position_spread": round(float(spread), 3),
-        "position_clock": round(float(np.corrcoef(shares, times)[0, 1]), 3),
-        "position_alignment": round(partial_correlation(shares, aligned, times), 3),
-    }
-    assert spread > 0.01 and sum(away) > 0
-    given = batch(left_pad)
-    with metrics.aggregate(new_root=True) as log:
-        model.train()(*given)
-        build("global_att")(*given)
-    assert not log.get_smoothed_values()
-
-
-def test_a_constant_position_correlates_with_nothing(build):
-    model = build("sdatt")
-    torch.nn.init.zeros_(model.decoder.attention.weights.position.output.weight)
-    with metrics.aggregate(new_root=True) as log:
-        model(*batch())
-    found = log.get_smoothed_values()
-    assert found["position_clock"] == found["position_alignment"] == found["position_spread"] == 0
 
 
 # --- sizes, first values, options -------------------------------------------------------------------------------------
