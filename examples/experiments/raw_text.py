@@ -4,7 +4,7 @@
     python examples/experiments/raw_text.py clean train en de
 
 English has spaCy's tokens, so that spaCy parses what is translated; Japanese MeCab's (IPADIC); other languages those of
-Moses, without escapes. Case is kept. Needs: pip install 'fairseq-syntax[study]'
+Moses, without escapes. Case is kept. Japanese needs: pip install ipadic mecab-python3
 """
 
 import argparse

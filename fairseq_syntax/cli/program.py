@@ -45,9 +45,8 @@ GROUPS = {
     },
 }
 _INSTALL = {
-    "fairseq": "pip install --no-build-isolation fairseq-fixed==0.12.3.1",
+    "fairseq": "install fairseq-syntax with its dependencies: pip install .",
     "shtab": "pip install shtab",
-    "ctranslate2": "pip install 'fairseq-syntax[ctranslate2]'",
 }
 VERBS = {verb: line for group in GROUPS.values() for verb, line in group.items()}
 

@@ -1,6 +1,6 @@
 """Small models that are bundled, a folder each: parameters in half precision, and dictionaries.
 
-manifest.json has a hash of every file.
+manifest.json has a hash of every file. A wheel has five of the models; a checkout has all.
 
 A name is accepted wherever a model or a parser's checkpoint is named: `from_pretrained("agreement-pascal")`,
 `--parser-model agreement-parser`. examples/experiments/publish.py makes them.
@@ -33,10 +33,13 @@ def names() -> list[str]:
 def folder(name: str) -> Path:
     """Where a model is: `model.pt`, and its dictionaries.
 
-    Raises ValueError: there is none of this name, or a file is not what it was when it was published.
+    Raises ValueError: there is none of this name, this installation is a wheel without it, or a file is not what it was
+    when it was published.
     """
     if name not in _manifest():
         raise ValueError(f"{name}: no bundled model has this name; choose from {', '.join(names())}")
+    if not (FOLDER / name).is_dir():
+        raise ValueError(f"{name}: not in the wheel; work in a checkout of the repository, which has all models")
     for file, digest in _manifest()[name].items():
         path = FOLDER / name / file
         if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:

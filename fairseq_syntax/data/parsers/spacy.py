@@ -1,4 +1,4 @@
-"""spaCy's pipelines: tagger and dependency parser of many languages (pip install 'fairseq-syntax[spacy]')."""
+"""spaCy's pipelines: tagger and dependency parser of many languages."""
 
 import logging
 
