@@ -54,6 +54,8 @@ $(VENV)/.installed: requirements.txt setup.py pyproject.toml Makefile fairseq_sy
 		echo "== fairseq"; those 0 "$$fairseq" > $(VENV)/fairseq.txt
 		get --no-deps --require-hashes --no-build-isolation -r $(VENV)/fairseq.txt
 	fi
+	# a file of fairseq warns while it is compiled
+	$(BIN)/python -W ignore -m compileall -qq $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/fairseq || true
 	echo "== fairseq-syntax"; get --no-deps -e .
 	touch $@
 	echo "== ready: . $(VENV)/bin/activate"
