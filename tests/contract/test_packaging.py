@@ -108,22 +108,14 @@ def environment(distributions, tmp_path_factory) -> Path:
     """The programs of an environment that has the wheel, and what pip installs with it, and cannot be written to."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, symlinks=True, with_pip=True)
-    # no compiler is there, and PyPI's torch brings gigabytes for GPUs, unless this environment's is a link away
-    (own,) = folder.glob("lib/python*/site-packages")
-    torch = next(Path(place) for place in sys.path if (Path(place) / "torch").is_dir())
-    for path in (
-        *torch.glob("torch"),
-        *torch.glob("torch-*.dist-info"),
-        *torch.glob("functorch"),
-        *torch.glob("torchgen"),
-    ):
-        (own / path.name).symlink_to(path)
     uv = shutil.which("uv")
     python = folder / "bin" / "python"
     pip = (uv, "pip", "install", "--compile-bytecode", "--python", python) if uv else (python, "-m", "pip", "install")
+    run(python, "-m", "pip", "install", *os.environ.get("TORCH", "torch==2.13.0").split(), cwd=folder)
     run(*pip, distributions[1], cwd=folder, CC="false", CXX="false")
+    (own,) = folder.glob("lib/python*/site-packages")
     for path in (own, *own.rglob("*")):
-        if path.is_dir() and not path.is_symlink():
+        if path.is_dir():
             path.chmod(0o555)
     return folder / "bin"
 
