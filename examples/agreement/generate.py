@@ -16,19 +16,25 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
-from grammar import Plan, Sampler, attractors, construction, subject_and_verb
+from grammar import NESTED, Plan, Sampler, attractors, construction, subject_and_verb
 from lexicon import NUMBERS, PLURAL, SINGULAR
+from readings import has_one_reading
 from transfer import Transfer
 from trees import Word, flatten, text, to_conllu
 
-SHORTEST, LONGEST = 5, 40
+SHORTEST, LONGEST, LONGEST_DEEPER = 5, 40, 60
 ATTRACTOR_WEIGHTS = {0: 0.34, 1: 0.32, 2: 0.24, 3: 0.10}
 """How many attractors the sentences of train, valid and test have, and how often."""
 CHALLENGE_ATTRACTORS = (0, 1, 2, 3, 4)
+SHALLOW, DEEP = (0, 1, 2), (3, 4, 5)
+"""With --deeper: how deep all sentences but those of the challenge set nest, and what that has besides."""
+FLAT_WORDS = 18
+"""English words of its flat sentences, or more."""
 TSV_HEADER = "line\tattractors\tdistance\tconstruction\tverb_index\tsingular\tplural\texpected"
-_ATTEMPTS = 2000
+_ATTEMPTS = 20_000
 _OPPOSITE = {SINGULAR: PLURAL, PLURAL: SINGULAR}
 
 
@@ -56,23 +62,25 @@ class Pair:
 
 @dataclass(frozen=True)
 class Item:
-    """One challenge sentence: the pair, and which form its main verb must have in German."""
+    """One challenge sentence: the pair, a verb of it, and which form that must have in German."""
 
     pair: Pair
+    verb: Word
     singular: str
     plural: str
     expected: str
+    construction: str
 
     def row(self, line: int) -> str:
         """The line of challenge.tsv for this sentence, the ``line``-th from 0."""
         words = self.pair.english
-        subject, verb = subject_and_verb(words)
+        subject, verb = subject_and_verb(words, self.verb)
         right = self.singular if self.expected == SINGULAR else self.plural
         fields = (
             line,
-            len(attractors(words)),
+            len(attractors(words, self.verb)),
             verb.id - subject.id,
-            construction(words),
+            self.construction,
             self.pair.german.index(right),
             self.singular,
             self.plural,
@@ -84,23 +92,26 @@ class Item:
 class Corpus:
     """Makes splits that share no sentence, on either side."""
 
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
+    def __init__(self, seed: int, deeper: bool = False) -> None:
+        self._seed, self._deeper = seed, deeper
         self._seen: set[str] = set()
 
     def _generator(self, split: str) -> random.Random:
         # Strings seed through SHA-512, so this does not depend on the process or its hash seed.
-        return random.Random(f"agreement {self._seed} {split}")
+        return random.Random(f"agreement {self._seed} {'deeper ' * self._deeper}{split}")
 
-    def _new_pair(self, sampler: Sampler, plan: Plan) -> Pair | None:
-        """A pair by ``plan``, or None if it is too long, too short or known already."""
+    def _new_pair(self, sampler: Sampler, plan: Plan, shortest: int = SHORTEST) -> Pair | None:
+        """A pair by ``plan``, or None if it is too long, too short, known already or has a reading too many."""
         english = tuple(flatten(sampler.sentence(plan)))
-        if not SHORTEST <= len(english) <= LONGEST:
+        longest = LONGEST_DEEPER if self._deeper else LONGEST
+        if not shortest <= len(english) <= longest:
             return None
         pair = Pair(english, tuple(Transfer(english).translate()))
-        if not SHORTEST <= len(pair.german) <= LONGEST:
+        if not SHORTEST <= len(pair.german) <= longest:
             return None
         if {"en " + pair.source, "de " + pair.target} & self._seen:
+            return None
+        if self._deeper and not has_one_reading(english):
             return None
         return pair
 
@@ -112,9 +123,11 @@ class Corpus:
         sampler = Sampler(self._generator(name))
         pairs: list[Pair] = []
         while len(pairs) < size:
-            count = sampler.weighted(ATTRACTOR_WEIGHTS)
+            plan = Plan(sampler.weighted(ATTRACTOR_WEIGHTS))
+            if self._deeper:
+                plan = Plan(sampler.pick(SHALLOW), construction=sampler.pick(list(NESTED)))
             for _ in range(_ATTEMPTS):
-                pair = self._new_pair(sampler, Plan(count))
+                pair = self._new_pair(sampler, plan)
                 if pair is not None:
                     break
             else:
@@ -124,16 +137,19 @@ class Corpus:
         return pairs
 
     def challenge(self, size: int) -> list[Item]:
-        """``size`` items for each number of attractors, half of them with a plural subject."""
+        """``size`` items for each number of attractors, half of them with a plural subject; of each construction."""
         items: list[Item] = []
-        for count in CHALLENGE_ATTRACTORS:
-            sampler = Sampler(self._generator(f"challenge {count}"))
+        groups = [("", count) for count in CHALLENGE_ATTRACTORS]
+        if self._deeper:
+            groups = [("flat", 0), ("none", 0), *product(NESTED, (*SHALLOW[1:], *DEEP))]
+        for name, count in groups:
+            sampler = Sampler(self._generator(" ".join(filter(None, ("challenge", name, str(count))))))
             for index in range(size):
                 number = NUMBERS[index % 2]
-                plan = Plan(count, number, _OPPOSITE[number], ambiguous=True)
+                plan = Plan(count, number, _OPPOSITE[number], True, name if name in ("", *NESTED) else "phrases")
                 for _ in range(_ATTEMPTS):
-                    pair = self._new_pair(sampler, plan)
-                    item = pair and _as_item(pair)
+                    pair = self._new_pair(sampler, plan, FLAT_WORDS if name == "flat" else SHORTEST)
+                    item = pair and _as_item(pair, name and f"{name}-{count}")
                     if item:
                         break
                 else:
@@ -150,23 +166,30 @@ def _exhausted(split: str, made: int, size: int) -> str:
     )
 
 
-def _as_item(pair: Pair) -> Item | None:
-    """The challenge item for ``pair``, or None if its main verb could be mistaken for another."""
+def _as_item(pair: Pair, name: str = "") -> Item | None:
+    """The challenge item for ``pair``, or None if its main verb could be mistaken for another.
+
+    In an object that nests, it is the first verb there, whose subject has the other nouns.
+    """
     transfer = Transfer(pair.english)
-    singular, plural = transfer.finite_forms(transfer.root)
-    expected = transfer.noun_number(transfer.subject(transfer.root))
+    verb = transfer.root
+    if name.startswith("in-object"):
+        [thing] = (word.id for word in pair.english if word.head == verb.id and word.deprel == "obj")
+        [verb] = (word for word in pair.english if word.head == thing and word.deprel == "acl:relcl")
+    singular, plural = transfer.finite_forms(verb)
+    expected = transfer.noun_number(transfer.subject(verb))
     right, wrong = (singular, plural) if expected == SINGULAR else (plural, singular)
     if pair.german.count(right) != 1 or wrong in pair.german:
         return None
     lemmas = Counter(transfer.lemma(word) for word in pair.english if word.upos == "VERB")
-    if lemmas[transfer.lemma(transfer.root)] != 1:
+    if lemmas[transfer.lemma(verb)] != 1:
         return None
-    return Item(pair, singular, plural, expected)
+    return Item(pair, verb, singular, plural, expected, name or construction(pair.english))
 
 
-def _files(train: int, valid: int, test: int, challenge: int, seed: int) -> dict[str, list]:
+def _files(train: int, valid: int, test: int, challenge: int, seed: int, deeper: bool) -> dict[str, list]:
     """All splits by name. The challenge set comes first, so that no other can take from it."""
-    corpus = Corpus(seed)
+    corpus = Corpus(seed, deeper)
     splits: dict[str, list] = {"challenge": corpus.challenge(challenge)}
     for name, size in (("test", test), ("valid", valid), ("train", train)):
         splits[name] = corpus.split(name, size)
@@ -255,6 +278,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--valid", type=_count, default=400, help="validation sentences")
     parser.add_argument("--test", type=_count, default=400, help="test sentences")
     parser.add_argument("--challenge", type=_count, default=100, help="challenge sentences per attractor count")
+    parser.add_argument(
+        "--deeper",
+        action="store_true",
+        help="sentences with one reading that nest 0 to 2 deep; in the challenge set, of each construction, 0 to 5",
+    )
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same files")
     parser.add_argument("--overwrite", action="store_true", help="write into a folder that is not empty")
     return parser
@@ -272,7 +300,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 f"--output {folder}: the folder is not empty; expected an empty or a new one; "
                 "name another one, or add --overwrite to replace the corpus in it"
             )
-        splits = _files(options.train, options.valid, options.test, options.challenge, options.seed)
+        splits = _files(options.train, options.valid, options.test, options.challenge, options.seed, options.deeper)
         folder.mkdir(parents=True, exist_ok=True)
         write_files(folder, _contents(splits))
     except GenerationError as error:

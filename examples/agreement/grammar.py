@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from lexicon import (
@@ -21,6 +21,7 @@ from lexicon import (
     AUXILIARIES,
     CONJUNCTIONS,
     DETERMINERS,
+    NOUN_BY_FORM,
     NOUNS,
     NUMBERS,
     PREPOSITIONS,
@@ -49,6 +50,15 @@ _EMBEDDED_FRAMES = {"transitive": 0.6, "intransitive": 0.3, "ditransitive": 0.1}
 _ADVERBIAL_CONJUNCTIONS = tuple(word for word in CONJUNCTIONS if word != "that")
 # Deeper nesting makes sentences that nobody says, and passes 40 words too often.
 _MAX_RELATIVE_DEPTH = 2
+_ANY = ("object-relative", "pp", "subject-relative")
+NESTED = {
+    "phrases": (("pp",), ("pp",)),
+    "relative": (_ANY[:1], ("pp",)),
+    "nested": (_ANY[:1], _ANY[:1]),
+    "in-object": (_ANY[:1], _ANY),
+    "mixed": (_ANY[:1], _ANY),
+}
+"""Constructions that may be deep and have one reading: modifiers of the first noun, and of those below it."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +67,16 @@ class Plan:
 
     ``attractors`` nouns stand between subject and verb. ``subject_number`` fixes the subject's
     number, ``attractor_number`` that of every attractor (None: drawn freely). ``ambiguous`` keeps
-    to English verb forms that do not show number, and puts no noun before the subject.
+    to English verb forms that do not show number, and puts no noun before the subject. With a
+    ``construction`` of NESTED, each of the ``attractors`` modifies the noun before it, and no other
+    noun has any; those of "in-object" are in the object, and ``subject_number`` is of the first one.
     """
 
     attractors: int
     subject_number: str | None = None
     attractor_number: str | None = None
     ambiguous: bool = False
+    construction: str = ""
 
 
 class Sampler:
@@ -71,12 +84,12 @@ class Sampler:
 
     def __init__(self, generator: random.Random) -> None:
         self._generator = generator
-        self._ambiguous = False
+        self._ambiguous = self._bare = False
 
     def sentence(self, plan: Plan) -> Node:
         """The root verb of a new sentence that follows ``plan``."""
-        self._ambiguous = plan.ambiguous
-        root = self._clause("root", _MAIN_FRAMES, plan, main=True)
+        self._ambiguous, self._bare = plan.ambiguous, bool(plan.construction)
+        root = self._nesting_clause(plan) if self._bare else self._clause("root", _MAIN_FRAMES, plan, main=True)
         root.right.append(Node(".", "PUNCT", "punct"))
         return root
 
@@ -130,8 +143,44 @@ class Sampler:
         following = head.left[1].form if len(head.left) > 1 else head.form
         if marker.form == "a" and following[0] in "aeiou":
             marker.form = "an"
-        self._modify(head, noun, number, nouns_within, inner_number, depth, relatives)
+        if not self._bare:
+            self._modify(head, noun, number, nouns_within, inner_number, depth, relatives)
         return head
+
+    def _nesting_clause(self, plan: Plan) -> Node:
+        """A main clause of bare nouns, but for the one that the plan's construction modifies.
+
+        One without attractors may have many adverbial clauses, which make it as long as deep ones.
+        """
+        plan = replace(plan, subject_number=plan.subject_number or self.pick(NUMBERS))
+        numbers = [plan.attractor_number] * plan.attractors
+        if plan.construction == "in-object":
+            numbers[:1] = [plan.subject_number] * bool(numbers)
+            root = self._clause("root", {"transitive": 1.0}, replace(plan, subject_number=None), main=True)
+        else:
+            root = self._clause("root", _MAIN_FRAMES, plan, main=True)
+        relation = "obj" if plan.construction == "in-object" else "nsubj"
+        self._nest(next(node for node in root.left + root.right if node.deprel == relation), plan, numbers)
+        while not numbers and self.chance(0.5):
+            root.right.append(self._embedded("advcl", self.pick(_ADVERBIAL_CONJUNCTIONS)))
+        return root
+
+    def _nest(self, head: Node, plan: Plan, numbers: Sequence[str | None]) -> None:
+        """Hang a modifier on ``head``, another on the noun of that, and so on: nouns of ``numbers``."""
+        (kinds, below), number = NESTED[plan.construction], plan.subject_number
+        for left, inner_number in zip(reversed(range(len(numbers))), numbers, strict=True):
+            kind = self.pick([kind for kind in kinds if not left or kind != "subject-relative"])
+            noun, inner_number = NOUN_BY_FORM[head.form], inner_number or self.pick(NUMBERS)
+            if kind == "pp":
+                node = inner = self._phrase("nmod", number=inner_number)
+                below = ("pp",)
+            elif kind == "subject-relative":
+                node = inner = self._subject_relative(noun, number, 1, inner_number, depth=1)
+            else:
+                node = self._relative(noun, number, 1, inner_number, depth=1, on_subject=False)
+                inner = next(child for child in node.left if child.upos == "NOUN")
+            head.right.append(node)
+            head, number, kinds = inner, inner_number, below
 
     def _modify(
         self,
@@ -230,9 +279,11 @@ class Sampler:
         nouns_within: int,
         inner_number: str | None,
         depth: int,
+        on_subject: bool | None = None,
     ) -> Node:
         """A relative clause on ``noun`` that holds exactly ``nouns_within`` nouns."""
-        on_subject = noun.kind in ANIMATE and (nouns_within == 0 or self.chance(0.5))
+        if on_subject is None:
+            on_subject = noun.kind in ANIMATE and (nouns_within == 0 or self.chance(0.5))
         if on_subject:
             return self._subject_relative(noun, number, nouns_within, inner_number, depth)
         verb = self._verb(("transitive",), thing=noun.kind)
@@ -365,17 +416,17 @@ class Sampler:
 # Reading trees back
 
 
-def subject_and_verb(words: Sequence[Word]) -> tuple[Word, Word]:
-    """The subject noun of the main clause and its finite verb: the auxiliary, if there is one."""
-    root = next(word for word in words if word.head == 0)
+def subject_and_verb(words: Sequence[Word], verb: Word | None = None) -> tuple[Word, Word]:
+    """The subject noun of a clause, the main one unless ``verb`` is given, and its finite verb or auxiliary."""
+    root = verb or next(word for word in words if word.head == 0)
     subject = next(word for word in words if word.head == root.id and word.deprel == "nsubj")
     auxiliaries = [word for word in words if word.head == root.id and word.deprel == "aux"]
     return subject, auxiliaries[0] if auxiliaries else root
 
 
-def attractors(words: Sequence[Word]) -> list[Word]:
-    """The nouns between the main clause's subject noun and its finite verb, in order."""
-    subject, verb = subject_and_verb(words)
+def attractors(words: Sequence[Word], verb: Word | None = None) -> list[Word]:
+    """The nouns between the subject noun of such a clause and its finite verb, in order."""
+    subject, verb = subject_and_verb(words, verb)
     return [word for word in words if subject.id < word.id < verb.id and word.upos == "NOUN"]
 
 

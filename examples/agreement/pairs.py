@@ -153,7 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "agreement": list(agreement(options.corpus)),
             "attachment": list(attachment(options.corpus, options.split)),
         }
-        for name, pairs in made.items():
+        for name, pairs in ((name, pairs) for name, pairs in made.items() if pairs):
             write_pairs(options.output / name, "en", "de", [pair for _, pair in pairs])
             files = zip(("trees", "other"), zip(*(trees for trees, _ in pairs), strict=True), strict=False)
             for file, trees in files:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import deeper
 from pictures import Row, draw_forest, named, set_named
 from table import curves, interval, signed
 
@@ -211,4 +212,15 @@ def _both_translations(of_seeds: dict[str, dict]) -> str:
     return mean_and_deviation(100 * tree_pairs_of(r).measures()[BOTH_TRANSLATIONS].mean() for r in of_seeds.values())
 
 
-TABLES = {"systems": systems, "real-text": real_text, "uses-trees": uses_trees, "worse-trees": worse_trees}
+def by_depth(records: Records) -> str:
+    """Tables: what is right of sentences that nest deeper than any in training, and of the parser's trees of them."""
+    folder = records.results / deeper.NAME
+    if not (folder / deeper.PARSES).exists():
+        return "No run has a record yet."
+    return f"{deeper.by_depth(records.plan(deeper.NAME), folder)}\n\n{deeper.of_parser(folder)}"
+
+
+TABLES = {
+    **{"systems": systems, "real-text": real_text, "uses-trees": uses_trees, "worse-trees": worse_trees},
+    "by-depth": by_depth,
+}

@@ -1,0 +1,125 @@
+"""The part of the agreement corpus that nests deeper in the challenge set than in training (`generate.py --deeper`)."""
+
+import csv
+import subprocess
+import sys
+from collections import Counter
+
+import conllu
+import pytest
+from conftest import REPOSITORY
+
+AGREEMENT = REPOSITORY / "examples" / "agreement"
+KINDS = ("phrases", "relative", "nested", "in-object", "mixed")
+# sentences, and how many translations their trees have
+READINGS = {
+    "the dog saw the cat in the garden .": 2,
+    "the dog that the cats that the man saw helped slept .": 1,
+    "the dogs near the cat behind the house slept .": 1,  # any tree of the phrases has the same
+    "the man saw the dog near the cat behind the house .": 3,  # both on the dog, one, both on the verb
+    "the dogs near the cat that slept saw a bird .": 2,
+    "the dogs near the cat that sleeps saw a bird .": 1,
+    "the dogs near the cats that slept saw a bird .": 1,  # either has the same pronoun
+    "the man saw the dog that slept here .": 2,
+    "the man that slept often saw the dog .": 2,
+    "the man has called the dog that slept because the boy laughed .": 2,  # the clause is below or behind "angerufen"
+    "the dog saw the man that slept near the house .": 3,  # also a phrase on the man, behind his clause
+    "the cat dog saw the man .": 0,
+}
+
+
+def run(code: str, *arguments: object) -> str:
+    """Output of Python that can import the example's modules."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, cwd=AGREEMENT, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("deeper") / "corpus"
+    sizes = ["--train", "300", "--valid", "5", "--test", "50", "--challenge", "2"]
+    command = [sys.executable, AGREEMENT / "generate.py", "--output", folder, "--deeper", *sizes]
+    subprocess.run(command, check=True, capture_output=True)
+    return folder
+
+
+def trees_of(corpus, split):
+    return conllu.parse((corpus / f"{split}.en.conllu").read_text(encoding="utf-8"))
+
+
+def depth(tree) -> int:
+    """The largest number of phrases and relative clauses of nouns above a word."""
+    heads = {token["id"]: token for token in tree}
+
+    def above(token) -> int:
+        own = token["deprel"] in ("nmod", "acl:relcl")
+        return own + (above(heads[token["head"]]) if token["head"] else 0)
+
+    return max(map(above, tree))
+
+
+def test_only_the_challenge_nests_deeper_than_two(corpus):
+    for split in ("train", "valid", "test"):
+        assert set(map(depth, trees_of(corpus, split))) == {0, 1, 2}
+    with open(corpus / "challenge.tsv", encoding="utf-8", newline="") as table:
+        rows = list(csv.DictReader(table, delimiter="\t"))
+    trees = trees_of(corpus, "challenge")
+    kinds = Counter(row["construction"] for row in rows)
+    assert kinds == dict.fromkeys(["flat-0", "none-0", *(f"{kind}-{n}" for kind in KINDS for n in range(1, 6))], 2)
+    for row, tree, line in zip(rows, trees, (corpus / "challenge.de").read_text().splitlines(), strict=True):
+        kind, nested = row["construction"].rsplit("-", 1)
+        assert depth(tree) == int(nested) and (len(tree) >= 18 or kind != "flat")
+        assert int(row["attractors"]) == int(nested) - (kind == "in-object")
+        assert line.split()[int(row["verb_index"])] == row[row["expected"]]
+        relations = {token["deprel"] for token in tree}
+        assert ("nmod" in relations) <= (kind in ("phrases", "relative", "in-object", "mixed"))
+        assert ("acl:relcl" in relations) == (kind not in ("phrases", "flat", "none"))
+
+
+def test_numbers_of_translations_are_those_found_by_hand():
+    code = """
+import sys
+from lexicon import *
+from readings import trees
+from transfer import translate
+from trees import Word
+tags = {p.english: "ADP" for p in PREPOSITIONS} | {c: "SCONJ" for c in CONJUNCTIONS} | {".": "PUNCT", "that": "PRON"}
+tables = NOUN_BY_FORM, VERB_BY_FORM, ADVERB_BY_FORM, DETERMINER_BY_FORM, AUXILIARIES
+tags |= {form: tag for tag, table in zip(("NOUN", "VERB", "ADV", "DET", "AUX"), tables) for form in table}
+for line in sys.argv[1:]:
+    words = [Word(i, form, tags[form], 0, "") for i, form in enumerate(line.split(), 1)]
+    print(len({" ".join(translate(tree)) for tree in trees(words)}))
+"""
+    assert dict(zip(READINGS, map(int, run(code, *READINGS).split()), strict=True)) == READINGS
+
+
+def test_the_grammar_of_readings_has_every_tree_that_is_drawn_and_every_other_reading(corpus, tmp_path):
+    """Also of the corpus whose sentences have several; `pairs.py` finds some of them by moving one word."""
+    command = [
+        sys.executable,
+        AGREEMENT / "generate.py",
+        "--output",
+        tmp_path / "corpus",
+        "--train",
+        "0",
+        "--valid",
+        "0",
+    ]
+    subprocess.run([*command, "--test", "150", "--challenge", "10"], check=True, capture_output=True)
+    code = """
+import sys
+from pathlib import Path
+from pairs import other_translations, read_trees
+from readings import has_one_reading, trees
+from transfer import translate
+for folder, several in ((sys.argv[1], True), (sys.argv[2], False)):
+    for words in read_trees(Path(folder), "test") + read_trees(Path(folder), "challenge"):
+        found = list(trees(words))
+        assert words in found
+        translations = {" ".join(translate(tree)) for tree in found}
+        others = {other for *_, other in other_translations(words, " ".join(translate(words)))}
+        assert others <= translations
+        assert has_one_reading(words) == (len(translations) == 1) and (several or len(translations) == 1)
+print("all")
+"""
+    assert run(code, tmp_path / "corpus", corpus) == "all\n"
