@@ -9,7 +9,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 : "${TOKENIZE:=13a}"                # of sacreBLEU; none for text that is in tokens already
 DATA_BIN="$OUT/data-bin"
 URL=https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw
-SYSTEMS=(latent shallow paper literal flat words no_reward no_coverage head char_lstm lstm)
+SYSTEMS=(latent shallow paper literal words no_reward no_coverage head char_lstm lstm)
 SPLITS=(valid test test1)
 
 case "$SIZE" in
@@ -36,7 +36,7 @@ system_options() {
     latent) SYSTEM_OPTIONS=("${trees[@]}") ;;
     shallow | paper | literal) SYSTEM_OPTIONS=("${trees[@]}" --rnng-preset "$1") ;;
     # the policy must learn the trees that are given: it builds them alone when it translates
-    flat | words) SYSTEM_OPTIONS=("${trees[@]}" --rnng-forced-trees "$1" --rnng-action-xent 1) ;;
+    words) SYSTEM_OPTIONS=("${trees[@]}" --rnng-forced-trees "$1" --rnng-action-xent 1) ;;
     no_reward) SYSTEM_OPTIONS=("${trees[@]}" --rnng-policy-weight 0) ;;
     no_coverage) SYSTEM_OPTIONS=("${trees[@]}" --rnng-coverage-weight 0) ;;
     head) SYSTEM_OPTIONS=("${trees[@]}" --rnng-policy-grad head) ;;
@@ -124,7 +124,7 @@ evaluate() {
     done
 }
 
-# What trees a system has built of a split that has been evaluated, in numbers and as pictures: trees SYSTEM [SPLIT]
+# What trees a system has built of a split that has been evaluated, as pictures: trees SYSTEM [SPLIT]
 #   IDS   numbers of the sentences to draw
 trees() {
     local system="${1:-}" subset="${2:-test}"
@@ -135,7 +135,5 @@ trees() {
     local ids name="$OUT/$system-$SEED.$subset"
     there "$name.trees" "run bash examples/recipe.sh evaluate latent_tree $system $subset"
     read -ra ids <<< "$IDS"
-    run_to "$name.stats" fairseq-syntax look --constituents "$name.trees"
-    [[ -n "$DRY_RUN" ]] || cat "$name.stats"
     run fairseq-syntax look --constituents "$name.trees" --sentence "${ids[@]}" --draw "$name.trees.d" --overwrite
 }

@@ -18,32 +18,13 @@ Tokens are separated by spaces. Without --bpe, the model reads them unchanged, a
 --subword-type. --output writes the latent trees of all sentences, and draws nothing unless --draw is given; words,
 comments, multi-word ranges and UPOS of CoNLL-U input are kept; the only labels are root and dep.
 
-The constituents of a latent_tree_rnng are in the file that fairseq-generate writes with --rnng-tree-output. Without
---draw, --constituents prints statistics:
-  height, highest   mean and maximum height of a tree; the root alone has height 1
-  per symbol        constituents per symbol, spaces included; the root does not count as a constituent
-  children          mean number of children of a constituent
-  % unary           constituents with one child
-  % flat            sentences with the root alone
-  % right, % left   constituents that are the last or the first of two or more children
-  % capped          sentences in which the budget of actions ruled out a constituent; - if the file does not say
-  … F1              F1 of spans, against right-branching, left-branching and random trees; a span has at least two
-                    symbols, and is not the whole sentence
-  P, R, F1          segments against words: segments are constituents that contain no other, stripped of spaces; words
-                    are sequences of characters without a space, or those of --words; any R: recall of words by all
-                    constituents
-  max alpha, entropy, total, attended, attending, % covered
-                    attention from constituents of the target to those of the source, without --side: mean of the
-                    highest weight, mean entropy in nats, the three parts of the coverage loss, and the percentage of
-                    source constituents whose total weight is between 0.5 and 1.5
-The rows "random" are uniformly random trees with the same numbers of symbols and constituents.
+The constituents of a latent_tree_rnng are in the file that fairseq-generate writes with --rnng-tree-output.
 
 examples:
   fairseq-syntax look agreement-dasa --text "the dogs near the cat see the bird ."
   fairseq-syntax look data-bin --path checkpoint_best.pt --subset test --sentence 3 --kind heads --draw map.png
   fairseq-syntax look data-bin --path sa_nmt.pt --input test.en --bpe subword_nmt --bpe-codes codes.en \\
       --output test.en.conllu
-  fairseq-syntax look --constituents trees.txt --side source --words words.ja
   fairseq-syntax look --constituents trees.txt --sentence 5 --draw pictures
 """
 
@@ -176,18 +157,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verb.add_parsers(parser)
     verb.add_search(parser)
     verb.add_shared(parser, "--overwrite")
-    group = parser.add_argument_group("statistics of constituents")
-    add = group.add_argument
-    add("--side", choices=["source", "target"], help="trees of one side (default: both, and their attention)")
-    add(
-        "--words",
-        metavar="FILE",
-        help="words of --side: text with spaces between words, plain or .gz; line N, from 0, has the characters of "
-        "sentence N, where <unk> is any character",
-    )
-    add("--samples", type=verb.positive, default=5, metavar="N", help="samples of random trees (default: 5)")
-    add("--seed", type=int, default=1, help="random seed (default: 1)")
-    verb.add_format(group)
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
@@ -197,10 +166,6 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     verb.check_checkpoint_arguments(parser, args, required=not without)
     verb.check_subset(parser, args)
     verb.check_preparation(parser, args)
-    if args.words and not args.side:
-        parser.error("--words: give the side of these words with --side")
-    if args.seed < 0:
-        parser.error(f"--seed {args.seed}: must not be negative")
     if _is_picture(args.draw) and max(len(args.sentence or ()), len(args.kind or ())) > 1:
         parser.error(f"--draw {args.draw}: holds one picture; give a folder for several")
     if args.draw and Path(args.draw).suffix and not _is_picture(args.draw):
@@ -302,16 +267,11 @@ def _draw_given_tree(args: argparse.Namespace) -> None:
 def _run_constituents(args: argparse.Namespace) -> None:
     from ..systems.latent_tree.drawing import draw_node_attention, draw_trees
     from ..systems.latent_tree.tree_files import read_tree_file
-    from .constituents import describe
 
     name = verb.input_name(args.constituents)
     with verb.open_input(args.constituents) as lines:
         pairs = read_tree_file(numbered_lines(lines, name), name)
-    if not args.draw:
-        tables, notes = describe(pairs, args.side, args.words, args.samples, args.seed, name)
-        print("\n\n".join(table(args.format) for table in tables))
-        print("\n".join(notes), file=sys.stderr)
-        return
+    drawn = args.draw or "look"
     by_number = {pair.sentence: pair for pair in pairs}
     for place in dict.fromkeys(args.sentence or [0]):
         if place not in by_number:
@@ -321,9 +281,9 @@ def _run_constituents(args: argparse.Namespace) -> None:
             )
         pair = by_number[place]
         figures = {"trees": draw_trees(pair)}
-        if len(pair.attention) and not _is_picture(args.draw):
+        if len(pair.attention) and not _is_picture(drawn):
             figures["attention"] = draw_node_attention(pair)
-        _save(figures, args.draw, place, args.overwrite, args.title)
+        _save(figures, drawn, place, args.overwrite, args.title)
 
 
 main = verb.Verb(__doc__, add_arguments, run, check)

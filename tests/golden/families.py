@@ -68,7 +68,7 @@ DECODING = ["--cpu", "--beam", "2", "--max-len-a", "0", "--max-len-b", "12", "--
 
 def translate(data: Path, name: str, checkpoint: Path) -> dict[str, list]:
     """Number of a sentence -> score and tokens, score and tokens, … of all hypotheses, by fairseq-generate."""
-    more = {"latent_tree_rnng": ["--task", "tree_translation", "--nbest", "1"]}.get(name, [])
+    more = {"latent_tree_rnng": ["--task", "tree_translation", "--beam", "1", "--nbest", "1"]}.get(name, [])
     output = commands.run("fairseq-generate", data, "--path", checkpoint, *DECODING, *more)
     found: dict[str, list] = {}
     for number, score, text in re.findall(r"^H-(\d+)\t(\S+)\t(.*)$", output, re.MULTILINE):

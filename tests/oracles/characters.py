@@ -24,11 +24,11 @@ def without_seen_repeats(words: list[str]) -> list[str]:
             return words
 
 
-def actions_of_words(symbols: list[str], space: str | None) -> list[str]:
-    """Names of the actions that generate symbols, those between spaces in constituents; None: no constituents."""
+def actions_of_words(symbols: list[str], space: str) -> list[str]:
+    """Names of the actions that generate symbols, those between spaces in constituents."""
     actions, open_word = [], False
     for symbol in symbols:
-        inside = space is not None and symbol != space
+        inside = symbol != space
         if inside and not open_word:
             actions.append("NT")
         if not inside and open_word:

@@ -109,9 +109,8 @@ def left_justified(tokens: Tensor, padding: int) -> tuple[Tensor, Tensor]:
     return tokens.gather(1, order), (~blank).sum(1) - 1
 
 
-ForcedTrees = StrEnum("ForcedTrees", "none flat words")
-"""Trees that a batch comes with: none; all characters in the root; or a constituent for each run of characters other
-than the space."""
+ForcedTrees = StrEnum("ForcedTrees", "none words")
+"""Trees that a batch comes with: none, or a constituent for each run of characters other than the space."""
 
 
 def forced_actions(tokens: Tensor, inside: Tensor, pad: int, eos: int) -> Tensor:
@@ -157,7 +156,7 @@ class ForcedTreeDataset(SyntaxPairDataset):
             if trees == ForcedTrees.words and SPACE not in dictionary:
                 raise ValueError(
                     f"--rnng-forced-trees words: the {name} dictionary has no {SPACE}, which separates words; make "
-                    "the text with fairseq-syntax characters, or choose none or flat"
+                    "the text with fairseq-syntax characters, or choose none"
                 )
         self.trees = trees
 
@@ -169,7 +168,6 @@ class ForcedTreeDataset(SyntaxPairDataset):
             if batch["target"] is not None:
                 sides.append(("tgt_actions", batch["target"], self.tgt_dict))
             for name, tokens, dictionary in sides:
-                # flat trees have no runs
-                inside = (tokens != dictionary.index(SPACE)) & (self.trees == ForcedTrees.words)
+                inside = tokens != dictionary.index(SPACE)
                 batch["net_input"][name] = forced_actions(tokens, inside, dictionary.pad(), dictionary.eos())
         return batch

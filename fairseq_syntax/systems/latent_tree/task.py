@@ -86,8 +86,8 @@ class TreeTranslationConfig(TranslationConfig):
     )
     rnng_forced_trees: ForcedTrees = option(
         ForcedTrees.none,
-        "train on given trees instead of the policy's: flat, or a constituent for each word (words); teach "
-        "them to the policy with --rnng-action-xent",
+        "train on given trees instead of the policy's: a constituent for each word (words); teach them to the policy "
+        "with --rnng-action-xent",
     )
 
 

@@ -6,8 +6,7 @@ Symbols are separated by spaces; brackets of the text are written -LRB- and -RRB
 A file has three lines a sentence, tab-separated, the number of the sentence after the hyphen: `TS-7` and `TT-7` with
 the trees of source and target in brackets, and `TA-7` with JSON: "source_spans" and "target_spans" of constituents in
 the order of opening, [start, end] in symbols, with the source's root and without the target's; "attention", a row for
-each constituent of the target with a weight for each of the source; where it is known, "source_capped" and
-"target_capped": whether the budget of actions forbade a constituent.
+each constituent of the target with a weight for each of the source.
 """
 
 import json
@@ -56,43 +55,16 @@ def from_brackets(line: str) -> tuple[list[int], list[str]]:
     """The actions that build a bracketed tree, and its symbols without the end: the inverse of `to_brackets`.
 
     An action closes every constituent but the root, which the last action, the GEN of the end, closes. A symbol -LRB-
-    or -RRB- of the text itself becomes a bracket. Raises TreeFormatError, naming the token (the first is 1): no tree.
+    or -RRB- of the text itself becomes a bracket. Raises ValueError: not a tree.
     """
-    actions: list[int] = []
-    symbols: list[str] = []
-    children: list[int] = []  # of every open constituent
     tokens = line.split()
-    for place, token in enumerate(tokens, 1):
-        if not children and (place > 1 or token != OPEN):
-            raise TreeFormatError(f"token {place}: {token!r} is outside of the root; a line is a tree, as in {EXAMPLE}")
-        if token == OPEN:
-            if children:
-                actions.append(int(Action.NT))
-            children.append(0)
-        elif token == CLOSE:
-            if len(children) > 1:
-                if not children[-1]:
-                    raise TreeFormatError(f"token {place}: {token!r} closes a constituent with nothing in it")
-                actions.append(int(Action.REDUCE))
-            children.pop()
-            if children:
-                children[-1] += 1
-        elif "(" in token or ")" in token:
-            raise TreeFormatError(
-                f"token {place}: {token!r} is neither {OPEN!r}, {CLOSE!r} nor a symbol; put spaces around brackets, "
-                "and write those of the text -LRB- and -RRB-"
-            )
-        else:
-            actions.append(int(Action.GEN))
-            symbols.append(unescape(token))
-            children[-1] += 1
-    if children or not tokens:
-        raise TreeFormatError(
-            f"token {len(tokens)}: the line ends here, inside {len(children)} constituents; a line is a tree, as in "
-            f"{EXAMPLE}"
-        )
-    actions.append(int(Action.GEN))
-    return actions, symbols
+    kinds = {OPEN: Action.NT, CLOSE: Action.REDUCE}
+    actions = [int(kinds.get(token, Action.GEN)) for token in tokens]
+    depths = np.cumsum([(token == OPEN) - (token == CLOSE) for token in tokens])
+    if not len(depths) or tokens[0] != OPEN or depths[-1] != 0 or (depths[:-1] < 1).any():
+        raise ValueError(f"{line[:60]!r} is not a tree, such as {EXAMPLE}")
+    symbols = [unescape(token) for token in tokens if token not in kinds]
+    return [*actions[1:-1], int(Action.GEN)], symbols
 
 
 def escape(symbol: str) -> str:
@@ -110,7 +82,6 @@ def unescape(token: str) -> str:
 
 
 _RECORD = re.compile(r"(TS|TT|TA)-(\d+)(?:\t(.*))?", re.DOTALL)
-_ROUNDING = 5e-5  # numbers have four digits
 
 
 @dataclass(frozen=True)
@@ -119,7 +90,6 @@ class Tree:
 
     symbols: list[str]  # without the end of the sentence
     actions: list[int]  # that build it, see `transitions.Action`
-    capped: bool | None = None  # whether the budget of actions forbade to open a constituent; None if that is not known
 
     def constituents(self) -> Constituents:
         """Those of the tree, root first, then in the order of opening."""
@@ -142,83 +112,28 @@ def read_tree_file(lines: Iterable[tuple[int, str]], name: str) -> list[TreeReco
     """All trees and attention in numbered lines, sorted by sentence; the lines may have any order.
 
     Lines of other kinds are skipped, for fairseq-generate writes its own between them on stdout. Raises
-    TreeFormatError, naming file (`name`) and line: no trees; a line is missing, repeated or damaged; or the attention
-    is not between the constituents of the trees.
+    TreeFormatError, naming the file (`name`): no trees; or a line is missing or damaged.
     """
-    found: dict[int, dict[str, tuple[int, str]]] = {}
-    for line, text in lines:
+    found: dict[int, dict[str, str]] = {}
+    for _, text in lines:
         if match := _RECORD.fullmatch(text.rstrip("\r\n")):
-            kind, sentence = match[1], int(match[2])
-            records = found.setdefault(sentence, {})
-            if kind in records:
-                raise TreeFormatError(
-                    f"{name}:{line}: a second {kind}- line of sentence {sentence}, the first is line "
-                    f"{records[kind][0]}; give the output of one run"
-                )
-            records[kind] = line, match[3] or ""
+            found.setdefault(int(match[2]), {})[match[1]] = match[3] or ""
     if not found:
         raise TreeFormatError(f"{name}: no tree (a line such as TS-0); give what --rnng-tree-output has written")
-    return [_pair(sentence, found[sentence], name) for sentence in sorted(found)]
+    return [_record(sentence, found[sentence], name) for sentence in sorted(found)]
 
 
-def _pair(sentence: int, records: dict[str, tuple[int, str]], name: str) -> TreeRecord:
-    for kind in ("TS", "TT", "TA"):
-        if kind not in records:
-            other, (line, _) = next(iter(records.items()))
-            raise TreeFormatError(
-                f"{name}:{line}: sentence {sentence} has a {other}- line, but no {kind}- line; is the file complete?"
-            )
-    line, text = records["TA"]
-    place = f"{name}:{line}"
+def _record(sentence: int, records: dict[str, str], name: str) -> TreeRecord:
     try:
-        values = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise TreeFormatError(f"{place}: TA-{sentence} is not JSON ({error}); is the file complete?") from None
-    expected = ("source_spans", "target_spans", "attention")
-    if not isinstance(values, dict) or not values.keys() >= set(expected):
-        raise TreeFormatError(f"{place}: TA-{sentence} is not a JSON object with {', '.join(expected)}")
-    source, target = (
-        _tree(*records[kind], values.get(f"{side}_capped"), name) for kind, side in (("TS", "source"), ("TT", "target"))
-    )
-    spans = [_spans(source, True), _spans(target, False)]
-    for kind, key, own in zip(("TS", "TT"), expected, spans, strict=False):
-        if values[key] != own:
-            raise TreeFormatError(
-                f"{place}: the {key} of sentence {sentence} are not those of the tree in line {records[kind][0]}; the "
-                "file has been changed, or holds the output of several runs"
-            )
-    return TreeRecord(sentence, source, target, _attention(values["attention"], len(spans[1]), len(spans[0]), place))
-
-
-def _tree(line: int, text: str, capped, name: str) -> Tree:
-    try:
-        actions, symbols = from_brackets(text)
-    except ValueError as error:
-        raise TreeFormatError(f"{name}:{line}: {error}") from None
-    return Tree(symbols, actions, capped if isinstance(capped, bool) else None)
-
-
-def _spans(tree: Tree, root: bool) -> list[list[int]]:
-    built = tree.constituents()
-    kept = (built.parent != NONE) | root
-    return np.stack((built.start, built.end), axis=1)[kept].tolist()
-
-
-def _attention(values, rows: int, columns: int, place: str) -> np.ndarray:
-    try:
-        weights = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        weights = None
-    if weights is None or weights.shape != ((rows, columns) if rows else (0,)):
+        source, target = (Tree(*reversed(from_brackets(records[kind]))) for kind in ("TS", "TT"))
+        shape = len(target.constituents().parent) - 1, len(source.constituents().parent)
+        attention = np.array(json.loads(records["TA"])["attention"], dtype=float).reshape(shape)
+    except (KeyError, TypeError, ValueError) as error:
         raise TreeFormatError(
-            f"{place}: the attention is not a table of {rows} rows and {columns} columns, for the constituents of "
-            "target and source"
-        )
-    weights = weights.reshape(rows, columns)
-    # every weight may be rounded
-    if not ((weights >= 0) & (weights <= 1)).all() or (abs(weights.sum(axis=1) - 1) > 1e-4 + _ROUNDING * columns).any():
-        raise TreeFormatError(f"{place}: the attention is not one of weights from 0 to 1 whose rows add up to 1")
-    return weights
+            f"{name}: the lines TS-, TT- and TA-{sentence} are not two trees and the attention between them ({error}); "
+            "is the file complete?"
+        ) from None
+    return TreeRecord(sentence, source, target, attention)
 
 
 STDOUT = "-"
@@ -231,8 +146,6 @@ def tree_lines(number: int, hypothesis: dict) -> str:
         "target_spans": [list(span) for span in hypothesis["tgt_spans"]],
         # rounded as float64: float32 would be written with all its digits
         "attention": hypothesis["node_attention"].double().cpu().numpy().round(4).tolist(),
-        "source_capped": bool(hypothesis["src_capped"]),
-        "target_capped": bool(hypothesis["tgt_capped"]),
     }
     fields = {"TS": hypothesis["src_tree"], "TT": hypothesis["tgt_tree"], "TA": json.dumps(attention)}
     return "".join(f"{name}-{number}\t{value}\n" for name, value in fields.items())

@@ -39,8 +39,7 @@ def names(actions):
 def test_equals_the_slow_twin(sentences, left, extra):
     tokens, lengths = batch_of(sentences, left, extra)
     space = tokens == DICTIONARY.index(SPACE)
-    for inside, separator in ((~space, SPACE), (torch.zeros_like(space), None)):
-        actions = forced_actions(tokens, inside, PAD, EOS)
-        assert names(actions) == [actions_of_words(sentence, separator) for sentence in sentences]
-        # as tight as it goes: two open constituents, no NT behind another, two actions a symbol
-        legal_actions(actions, lengths, Limits(max_open=2, max_consecutive=1, actions_per_symbol=2))
+    actions = forced_actions(tokens, ~space, PAD, EOS)
+    assert names(actions) == [actions_of_words(sentence, SPACE) for sentence in sentences]
+    # as tight as it goes: two open constituents, no NT behind another, two actions a symbol
+    legal_actions(actions, lengths, Limits(max_open=2, max_consecutive=1, actions_per_symbol=2))

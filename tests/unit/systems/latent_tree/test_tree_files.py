@@ -83,20 +83,9 @@ def test_spaces_do_not_matter(line):
     assert from_brackets(line) == ([GEN, NT, GEN, REDUCE, GEN], ["a", "b"])
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (" \n", "token 0: the line ends here, inside 0 constituents"),
-        ("a b", "token 1: 'a' is outside of the root"),
-        ("(X a ) (X b )", r"token 4: '\(X' is outside of the root"),
-        ("(X a (X ) )", r"token 4: '\)' closes a constituent with nothing in it"),
-        ("(X (X", "token 2: the line ends here, inside 2 constituents"),
-        ("(X a b))", r"token 3: 'b\)\)' is neither"),
-        ("(X ( a ) )", r"token 2: '\(' is neither.*-LRB- and -RRB-"),
-    ],
-)
-def test_lines_that_are_no_trees(line, message):
-    with pytest.raises(ValueError, match=message):
+@pytest.mark.parametrize("line", [" \n", "a b", "(X a ) (X b )", "(X a", "(X a ) )", ") (X"])
+def test_lines_that_are_no_trees(line):
+    with pytest.raises(ValueError, match="is not a tree"):
         from_brackets(line)
 
 
