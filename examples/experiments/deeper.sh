@@ -6,6 +6,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 : "${OUT:=outputs/deeper}"
 : "${TRAIN:=12000}" "${VALID:=400}" "${TEST:=400}" "${CHALLENGE:=40}" # sentences; of the challenge set, of a kind and depth
 : "${PARSER_EPOCHS:=4}"
+# the parser's trees of the challenge set; if they are not there, it is trained
+: "${PARSES:=$ROOT/docs/results/deeper/parser.challenge.en.conllu.gz}"
 corpus="$OUT/corpus"
 
 run rm -rf "$OUT"/{corpus,pairs,treebank,parser,linear,random} "$OUT/data-bin-"*
@@ -15,20 +17,21 @@ run python "$EXAMPLES/agreement/generate.py" --output "$corpus" --deeper --train
 run python "$EXAMPLES/agreement/pairs.py" --corpus "$corpus" --output "$OUT/pairs" # what the models are asked besides
 # how deep each sentence of the challenge set nests; flat ones are as long as deep ones
 run_filter "$corpus/challenge.tsv" "$OUT/pairs/depths.txt" sed "1d; s/^\([^\t]*\t\)\{3\}//; s/\t.*//; s/^flat-0$/flat/; s/.*-//"
-for split in train valid; do
-    run cp "$corpus/$split.en.conllu" "$OUT/treebank/$split.conllu"
-done
-run fairseq-train "$OUT/treebank" --user-dir "$USER_DIR" --cpu --task dependency_parsing --arch lgp_parser \
-    --criterion joint_parsing --sentence-avg --optimizer lgp_sgd --momentum 0 --lr 1.0 --lr-scheduler inverse_epoch \
-    --lgp-pass-clip-norms 1,2 --batch-size 100 --max-epoch "$PARSER_EPOCHS" --best-checkpoint-metric las \
-    --maximize-best-checkpoint-metric --no-epoch-checkpoints --no-progress-bar --num-workers 0 --seed 1 --save-dir "$OUT/parser"
-for split in test challenge; do
-    run fairseq-syntax parse --input "$corpus/$split.en" --output "$OUT/parser/$split.en.conllu" --parser checkpoint \
-        --parser-model "$OUT/parser/checkpoint_best.pt" --parser-device cpu
-    for language in en de; do
-        run cp "$corpus/$split.$language" "$OUT/parser/"
+if [[ -f "$PARSES" ]]; then
+    run_to "$OUT/parser/challenge.en.conllu" gzip -dc "$PARSES"
+else
+    for split in train valid; do
+        run cp "$corpus/$split.en.conllu" "$OUT/treebank/$split.conllu"
     done
-done
+    run fairseq-train "$OUT/treebank" --user-dir "$USER_DIR" --cpu --task dependency_parsing --arch lgp_parser \
+        --criterion joint_parsing --sentence-avg --optimizer lgp_sgd --momentum 0 --lr 1.0 --lr-scheduler inverse_epoch \
+        --lgp-pass-clip-norms 1,2 --batch-size 100 --max-epoch "$PARSER_EPOCHS" --best-checkpoint-metric las \
+        --maximize-best-checkpoint-metric --no-epoch-checkpoints --no-progress-bar --num-workers 0 --seed 1 \
+        --save-dir "$OUT/parser"
+    run fairseq-syntax parse --input "$corpus/challenge.en" --output "$OUT/parser/challenge.en.conllu" \
+        --parser checkpoint --parser-model "$OUT/parser/checkpoint_best.pt" --parser-device cpu
+fi
+run cp "$corpus"/challenge.{en,de} "$OUT/parser/"
 run fairseq-syntax dictionary --train "$corpus/train.en" --extra "$corpus/valid.en" "$corpus/test.en" \
     "$corpus/challenge.en" --output "$OUT/dict.open.en.txt" --overwrite
 for kind in gold linear random; do
