@@ -18,7 +18,7 @@ from ..files import checksum, staged, written
 from ..progress import progress_bar
 from ..trees.conllu import MAX_WORDS, TreeFormatError
 from ..trees.subwords import SubwordType, cut_control_tokens
-from ..trees.text import read_lines
+from ..trees.text import read_lines, sentence_lines
 from .parse import parse, parser_settings
 
 _LINES = 1000  # at once
@@ -108,7 +108,7 @@ class RawText:
             for path, side in zip(paths, (self.source, self.target), strict=True):
                 if not Path(path).is_file():
                     raise FileNotFoundError(f"{prefix}.{side.language}: no such text; check the prefixes and languages")
-            texts = [list(read_lines(path)) for path in paths]
+            texts = [list(sentence_lines(path)) for path in paths]
             if len(texts[0]) != len(texts[1]):
                 raise TreeFormatError(
                     f"{paths[0]}: {len(texts[0])} lines, but {paths[1]} has {len(texts[1])}; each translation must be "

@@ -23,7 +23,7 @@ from ..evaluate.tables import TableFormat
 from ..files import STDIO, refuse_existing
 from ..trees.decoders import TreeDecoder
 from ..trees.subwords import SubwordType
-from ..trees.text import numbered_lines, open_text, visible
+from ..trees.text import numbered_lines, open_text, refuse_trees, visible
 from .preparation import Preparation
 
 PICTURES = (".svg", ".png", ".pdf")
@@ -159,15 +159,17 @@ def open_input(path: str) -> Iterator[IO[str]]:
 
 
 def input_lines(path: str) -> Iterator[str]:
-    """The lines of a text, or of stdin (`-`), without line ends (LF or CRLF)."""
+    """The lines of a text, or of stdin (`-`), without line ends (LF or CRLF). Raises TreeFormatError: it is CoNLL-U."""
     with open_input(path) as lines:
-        for _, line in numbered_lines(lines, input_name(path)):
-            yield line.rstrip("\r\n")
+        for number, line in numbered_lines(lines, input_name(path)):
+            line = line.rstrip("\r\n")
+            refuse_trees(line, f"{input_name(path)}:{number}")
+            yield line
 
 
 def is_conllu(path: str) -> bool:
-    """Whether a path ends in `.conllu` or `.conllu.gz`."""
-    return path.removesuffix(".gz").endswith(".conllu")
+    """Whether a path ends in `.conllu` or `.conllup`, plain or `.gz`."""
+    return path.removesuffix(".gz").endswith((".conllu", ".conllup"))
 
 
 # --- options --------------------------------------------------------------------------------------------------------

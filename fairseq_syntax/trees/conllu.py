@@ -1,7 +1,8 @@
 """Reading and writing CoNLL-U dependency trees.
 
 Format: https://universaldependencies.org/format.html, with comments, multi-word ranges, empty nodes, several roots,
-CRLF and gzip. Everything else raises a `TreeFormatError` that names file, line and value.
+CRLF and gzip; and CoNLL-U Plus, whose columns a line `# global.columns = ID FORM …` names. Everything else raises a
+`TreeFormatError` that names file, line and value.
 """
 
 import re
@@ -19,7 +20,7 @@ UNPARSED = -2
 MAX_WORDS = 4096
 """Default limit on the words of a sentence; a distance matrix has the square of this many entries."""
 
-_COLUMNS = 10
+_COLUMNS = "ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC".split()
 _RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
 _EMPTY_NODE = re.compile(r"(0|[1-9][0-9]*)\.[1-9][0-9]*")
 _OF_WORDS = re.compile(r"^# *text *= *\S", re.MULTILINE)
@@ -110,16 +111,21 @@ def find_cycle(heads: list[int]) -> list[int] | None:
 def read_blocks(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str]]]:
     """Split CoNLL-U lines into sentences without parsing them.
 
-    Yields the number of each sentence's first line, and its lines without line ends. A block of comments only is an
-    empty sentence. Raises TreeFormatError as `numbered_lines` does, if a sentence is longer than `MAX_LINE`, or if an
-    empty line parts its comments and its words.
+    Yields the number of each sentence's first line, and its lines without line ends, in the columns of CoNLL-U. A block
+    of comments only is an empty sentence. Raises TreeFormatError as `numbered_lines` does, if a sentence is longer than
+    `MAX_LINE`, if an empty line parts its comments and its words, or for columns that are not those that are named.
     """
     block: list[str] = []
+    columns = _COLUMNS
     start = room = 0
     torn = False  # whether the block before has comments on words, and none
     for number, line in numbered_lines(lines, name):
         line = line.rstrip("\r\n")
-        if line and not line.isspace():
+        if not block and line.startswith("# global.columns"):
+            columns = line.partition("=")[2].split()
+        elif line and not line.isspace():
+            if columns != _COLUMNS and line[0] != "#":
+                line = _in_order(line, columns, f"{name}:{number}")
             if not block:
                 start, room = number, MAX_LINE
                 if torn and line[0] != "#":
@@ -138,6 +144,16 @@ def read_blocks(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str
             block = []
     if block:
         yield start, block
+
+
+def _in_order(line: str, columns: list[str], place: str) -> str:
+    """A row with these columns in those of CoNLL-U."""
+    values = line.split("\t")
+    row = dict(zip(columns, values, strict=False))
+    if len(values) != len(columns) or not {"ID", "FORM", "HEAD"} <= row.keys():
+        named = f"global.columns names {len(columns)}, which must include ID, FORM and HEAD"
+        raise TreeFormatError(f"{place}: {len(values)} columns ({quoted(line)}); {named}")
+    return "\t".join(row.get(name, "_") for name in _COLUMNS)
 
 
 def behind_tokens(sentence: Sentence, tokens: list[str]) -> Sentence:
@@ -196,12 +212,12 @@ def _rows(block: list[str], name: str, start: int) -> tuple[list[list[str]], lis
         if line[0] == "#":
             continue
         columns = line.split("\t")
-        if len(columns) != _COLUMNS:
+        if len(columns) != len(_COLUMNS):
             hint = "" if "\t" in line else "; to make it of text, run fairseq-syntax parse"
-            if hint and len(line.split()) >= _COLUMNS and line.split()[0].isdecimal():
+            if hint and len(line.split()) >= len(_COLUMNS) and line.split()[0].isdecimal():
                 hint = "; separate the columns by tabs, not spaces"
             raise TreeFormatError(
-                f"{name}:{number}: {len(columns)} columns ({quoted(line)}); CoNLL-U has {_COLUMNS}{hint}"
+                f"{name}:{number}: {len(columns)} columns ({quoted(line)}); CoNLL-U has {len(_COLUMNS)}{hint}"
             )
         if not columns[1]:
             raise TreeFormatError(f"{name}:{number}: the word (FORM) is empty")

@@ -13,6 +13,7 @@ MAX_LINE = 2**24
 """Longest line in characters; a small `.gz` with longer ones could fill the memory."""
 SYMBOLS = {"<s>", "<pad>", "</s>", "<unk>"}
 """Beginning, padding, end and unknown word in the dictionaries of fairseq."""
+_ROW = re.compile(r"[0-9]+([-.][0-9]+)?(\t[^\t]+){9}|# global\.columns *=.*")
 _INVISIBLE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 SHOWN = 60
 """Most characters of a field that a message quotes."""
@@ -77,8 +78,15 @@ def refuse_returns(path: str | Path) -> None:
                 )
 
 
+def refuse_trees(line: str, place: str) -> None:
+    """Raise TreeFormatError if a line of text, without its end, is a row of CoNLL-U."""
+    if _ROW.fullmatch(line):
+        raise TreeFormatError(f"{place}: CoNLL-U ({quoted(line)}) where text is expected; give a sentence per line")
+
+
 def refuse_spaces(line: str, place: str) -> None:
-    """Raise TreeFormatError if a line of text, without its end, contains another space than " ", such as U+00A0."""
+    """Raise TreeFormatError for `refuse_trees`, or if there is another space than " ", such as U+00A0."""
+    refuse_trees(line, place)
     other = re.search(r"[^\S ]", line)
     if other:
         raise TreeFormatError(
@@ -135,3 +143,10 @@ def read_lines(path: str | Path, name: str | None = None) -> Iterator[str]:
     with open_text(path) as lines:
         for _, line in numbered_lines(lines, name or str(path)):
             yield line.rstrip("\r\n")
+
+
+def sentence_lines(path: str | Path) -> Iterator[str]:
+    """`read_lines` of a text. Raises TreeFormatError: see there and `refuse_trees`."""
+    for number, line in enumerate(read_lines(path), 1):
+        refuse_trees(line, f"{path}:{number}")
+        yield line

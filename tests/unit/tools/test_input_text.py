@@ -28,6 +28,15 @@ def pipe(request, monkeypatch):
     return call
 
 
+@pytest.mark.parametrize("line", ["1-2\tim" + "\t_" * 8, "1\tHund" + "\t_" * 8, "# global.columns = ID FORM"])
+def test_trees_where_text_is_expected_are_named(pipe, line):
+    pipe(f"# sent_id = 1\n{line}\n".encode())
+    with pytest.raises(
+        TreeFormatError, match=r"stdin:2: CoNLL-U \(.*\) where text is expected; give a sentence per line"
+    ):
+        list(input_lines("-"))
+
+
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 def test_lines_of_stdin_are_those_of_a_file(pipe, tmp_path, mark):
     path = tmp_path / "text"

@@ -14,7 +14,7 @@ import conllu
 import mutations
 import pytest
 from hypothesis import given
-from odd_treebanks import ODD
+from odd_treebanks import EMPTY_NODES, ODD, RANGES
 from oracles import conllu_format as strict
 from oracles import forests as oracle
 from strategies import sentences
@@ -114,6 +114,20 @@ def test_files_are_read_one_sentence_at_a_time(write):
     assert next(found).heads == [1, ROOT]
     with pytest.raises(TreeFormatError):
         next(found)
+
+
+def test_columns_of_conllu_plus(write):
+    """In another order, one more and some less; two files, one behind the other."""
+    ten = "ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC".split()
+    names = "DEPREL ID HEAD PARSEME:MWE FORM UPOS".split()
+    plain, plus = RANGES + EMPTY_NODES, f"# global.columns = {' '.join(names)}\n"
+    for line in plain.splitlines():
+        cells = {**dict(zip(ten, line.split("\t"), strict=False)), "PARSEME:MWE": "*"}
+        plus += "\t".join(cells[name] for name in names if line) + "\n"
+    expected = list(read_conllu(write(plain * 2)))
+    found = list(read_conllu(write(plus * 2, "trees.conllup")))
+    assert [replace(tree, line=0) for tree in found] == [replace(tree, line=0) for tree in expected]
+    assert [tree.line for tree in found[:3]] == [tree.line + 1 for tree in expected[:3]]
 
 
 # ------------------------------------------------------------------------------- illegal files
