@@ -1,6 +1,5 @@
 """The hub interface of the suite's models: raw text in, translations out, with trees where a model needs them."""
 
-import difflib
 import os
 from argparse import ArgumentParser
 from collections.abc import Iterable
@@ -63,6 +62,8 @@ class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
         fits = [i for i, ids in enumerate(tokenized_sentences) if len(ids) <= self.max_positions[0]]
         kept = fits if skip_invalid_size_inputs else range(len(hypotheses))
         if len(kept):
+            if limit := self.cfg.dataset.max_tokens:  # of training: a longer sentence is a batch of its own
+                self.cfg.dataset.max_tokens = max(limit, *(len(tokenized_sentences[i]) for i in kept))
             translated = super().generate([tokenized_sentences[i] for i in kept], beam, verbose, **kwargs)
             for i, best in zip(kept, translated, strict=True):
                 hypotheses[i] = best
@@ -109,8 +110,7 @@ def _check_names(given: Iterable[str], known: set[str]) -> None:
     """Raise TypeError for an option that there is not, which fairseq would ignore."""
     for name in given:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            raise TypeError(f"{name}: no such option{f'; did you mean {near[0]}?' if near else ''}")
+            raise TypeError(f"{name}: no such option")
 
 
 def _check_list(name: str, values, kind: type) -> None:

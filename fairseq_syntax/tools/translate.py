@@ -1,9 +1,10 @@
 """fairseq-syntax translate: translate raw text, one sentence per line.
 
 It writes one translation per line, in the order of the input; an empty line, or one of invisible characters, stays
-empty. If the data were made from raw text (fairseq-syntax preprocess --raw), the input is raw text and the output
-detokenised; otherwise both are as the model reads and writes them, in words or pieces. Several checkpoints, joined with
-colons, translate together. For an experiment (fairseq-syntax experiment), the run that is best on the validation set
+empty. So does a line that is too long for the model, with a warning and, at the end, exit status 1. If the data were
+made from raw text (fairseq-syntax preprocess --raw), the input is raw text and the output detokenised; otherwise both
+are as the model reads and writes them, in words or pieces. Several checkpoints, joined with colons, translate together.
+For an experiment (fairseq-syntax experiment), the run that is best on the validation set
 translates. A folder from fairseq-syntax export --to ctranslate2 runs on that library, without torch.
 
 examples:
@@ -15,6 +16,7 @@ examples:
 
 import argparse
 import itertools
+import logging
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -24,6 +26,8 @@ from ..data.text.tokenizers import normalize
 from ..files import STDIO, written
 from ..progress import progress_bar
 from . import verb
+
+logger = logging.getLogger(__name__)
 
 _LINES = 200  # that are translated together
 
@@ -51,8 +55,10 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     verb.check_model_arguments(parser, args)
 
 
-def translate(hub, lines: Iterable[str], name: str = "the text", together: int = _LINES, **search) -> Iterator[str]:
-    """Yield the translation of each line.
+def translate(
+    hub, lines: Iterable[str], name: str = "the text", together: int = _LINES, **search
+) -> Iterator[str | None]:
+    """Yield the translation of each line; None, with a warning, if it is too long for the model.
 
     Args:
         hub: from `from_pretrained` of a model.
@@ -60,23 +66,22 @@ def translate(hub, lines: Iterable[str], name: str = "the text", together: int =
         together: lines that are read before their translations are written.
         search: options of fairseq-generate: `beam`, `max_len_a`, `max_len_b`.
 
-    Raises ValueError: a line is too long for the model, or cannot be parsed.
+    Raises ValueError: a line cannot be parsed.
     """
-    before, lines = 0, iter(lines)
+    numbers, lines, longest = itertools.count(1), iter(lines), hub.max_positions[0]
     while some := list(itertools.islice(lines, together)):
-        filled = [line for line in some if normalize(line)]
-        ids = iter(hub.encode(filled))
-        tokens = [next(ids) if normalize(line) else None for line in some]
-        for number, each in enumerate(tokens, before + 1):
-            if each is not None and len(each) > hub.max_positions[0]:
-                raise ValueError(
-                    f"{name}:{number}: {len(each) - 1} tokens, but the model reads at most "
-                    f"{hub.max_positions[0] - 1}; split the line"
-                )
-        before += len(some)
-        found = iter(hub.generate([each for each in tokens if each is not None], **search) if filled else [])
+        ids = iter(hub.encode([line for line in some if normalize(line)]))
+        tokens = [next(ids) if normalize(line) else () for line in some]
+        fits = [each for each in tokens if 0 < len(each) <= longest]
+        hyps = iter(hub.generate(fits, **search) if fits else [])
         for each in tokens:
-            yield "" if each is None else hub.decode(next(found)[0]["tokens"])
+            number = next(numbers)
+            if len(each) > longest:
+                what = "%s:%d: %d tokens, but the model reads at most %d; not translated: split the line"
+                logger.warning(what, name, number, len(each) - 1, longest - 1)
+                yield None
+            else:
+                yield hub.decode(next(hyps)[0]["tokens"]) if len(each) else ""
 
 
 def open_hub(data: str, paths: str, cpu: bool = False, **overrides):
@@ -112,13 +117,17 @@ def run(args: argparse.Namespace) -> None:
     terminal = args.input == STDIO and sys.stdin.isatty()
     lines = verb.input_lines(args.input) if not terminal else (line.rstrip("\n") for line in sys.stdin)
     together = 1 if terminal else _LINES
-    translations = translate(hub, lines, verb.input_name(args.input), together, **verb.search_of(args))
+    name, left = verb.input_name(args.input), 0
+    translations = translate(hub, lines, name, together, **verb.search_of(args))
     with written(args.output) as file, progress_bar(unit="sent", disable=args.output == STDIO) as bar:
         for line in translations:
-            file.write(f"{line}\n")
+            left += line is None
+            file.write(f"{line or ''}\n")
             if args.output == STDIO:
                 file.flush()
             bar.update()
+    if left:
+        raise ValueError(f"{name}: {left} lines are too long; theirs are empty")
 
 
 main = verb.Verb(__doc__, add_arguments, run, check, outputs=("output",))

@@ -268,7 +268,7 @@ def whatif(
         search: options of fairseq-generate: `beam`, `max_len_a`, `max_len_b`.
 
     Raises ValueError: the model takes no tree, or the sentence is too long for it; TreeFormatError: an edit does not
-    give a tree, or a file has no tree over these words.
+    give a tree, or gives the same, or a file has no tree over these words.
     """
     from .latent_trees import Cutter
 
@@ -281,7 +281,10 @@ def whatif(
     readings = _readings(model, sentence, source, parser, options or ParserOptions())
     tree, heads, labels = readings[-1].tree, heads or {}, labels or {}
     if heads or labels:
-        readings.append(Reading("changed", edited(tree, heads, labels)))
+        changed = edited(tree, heads, labels)
+        if (changed.heads, changed.deprels) == (tree.heads, tree.deprels):
+            raise TreeFormatError(f"{source.place}: the tree is so already; name another --head or --label")
+        readings.append(Reading("changed", changed))
     if trees:
         readings += _others(trees, tree)
     if no_parse and not model.latent:
