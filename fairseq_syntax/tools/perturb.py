@@ -7,13 +7,12 @@ punctuation included, are printed on stderr.
 
   --reattach   other heads for a share of the words: all sets of words that can change are equally likely, and then, all
                trees in which the words of the set, and no others, have other heads; labels stay with their words
-  --relabel    words of a sentence exchange labels, so that none of them keeps its own; the root keeps its label
   --trees      random: all trees over the words are equally likely; left: the head of each word is the next one; right:
                the previous one. Labels are shuffled
   --trees-of   heads and labels of another parser's trees of the same words
 
 examples:
-  fairseq-syntax perturb --input test.en.conllu --output test-70.en.conllu --reattach 0.3 --relabel 0.1 --seed 1
+  fairseq-syntax perturb --input test.en.conllu --output test-70.en.conllu --reattach 0.3 --seed 1
   fairseq-syntax perturb --input train.en.conllu.gz --output random/train.en.conllu.gz --trees random
   fairseq-syntax perturb --input gold.conllu --output half.conllu --trees-of parser.conllu --share 0.5
 """
@@ -43,7 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ways.add_argument("--trees", choices=list(KINDS), help="replace the trees with these")
     ways.add_argument("--trees-of", metavar="FILE", help="replace the trees with those of this CoNLL-U file")
     add("--share", type=_share, metavar="P", help="share of sentences that --trees or --trees-of replaces (default: 1)")
-    add("--relabel", type=_share, metavar="P", help="share of words that get the label of another word")
     add("--seed", type=int, default=1, help="random seed (default: 1)")
     add_shared(parser, "--overwrite")
 
@@ -53,8 +51,8 @@ def _share(text: str) -> float:
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    if all(way is None for way in (args.reattach, args.relabel, args.trees, args.trees_of)):
-        parser.error("give --reattach, --relabel, --trees or --trees-of")
+    if all(way is None for way in (args.reattach, args.trees, args.trees_of)):
+        parser.error("give --reattach, --trees or --trees-of")
     if args.share is not None and not (args.trees or args.trees_of):
         parser.error("--share is for --trees and --trees-of; give the share of words with --reattach")
 
@@ -62,7 +60,6 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 def perturb(
     path: str,
     reattach: float = 0.0,
-    relabel: float = 0.0,
     trees: str | None = None,
     trees_of: str | None = None,
     share: float = 1.0,
@@ -72,14 +69,14 @@ def perturb(
 
     Args:
         path: CoNLL-U file; - is stdin.
-        reattach, relabel: shares of words.
+        reattach: share of words.
         trees: one of `KINDS`, to replace the trees of a share of the sentences.
         trees_of: CoNLL-U file of the same words, with trees to replace them.
         share: share of sentences whose trees are replaced.
 
     Raises TreeFormatError while pairs are read: a tree is invalid, or its replacement does not fit.
     """
-    perturbation = Perturbation(reattach, relabel, seed)
+    perturbation = Perturbation(reattach, seed)
     chosen = _chosen(path, trees, trees_of, share if trees or trees_of else 0.0, seed)
     return ((s, perturbation(number, s, replacement)) for number, (s, replacement) in enumerate(chosen)), perturbation
 
@@ -131,9 +128,7 @@ def run(args: argparse.Namespace) -> None:
     from ..evaluate.treebank import Comparison
 
     share = 1.0 if args.share is None else args.share
-    pairs, perturbation = perturb(
-        args.input, args.reattach or 0.0, args.relabel or 0.0, args.trees, args.trees_of, share, args.seed
-    )
+    pairs, perturbation = perturb(args.input, args.reattach or 0.0, args.trees, args.trees_of, share, args.seed)
     comparison = Comparison()
     with written(args.output) as out, progress_bar(unit="sent") as bar:
         for before, after in pairs:
@@ -143,14 +138,13 @@ def run(args: argparse.Namespace) -> None:
         if not comparison.sentences:
             raise TreeFormatError(f"{input_name(args.input)}: has no sentences; give a CoNLL-U file")
     print(f"fairseq-syntax perturb: {comparison}", file=sys.stderr)
-    for name in ("reattach", "relabel"):
-        quota = getattr(perturbation, name)
-        if quota.taken + 1 < quota.share * quota.seen:  # one word alone cannot exchange its label
-            print(
-                f"fairseq-syntax perturb: --{name} {quota.share:g}: only {quota.taken / quota.seen:.4f} of the words "
-                "could be changed; more is impossible",
-                file=sys.stderr,
-            )
+    quota = perturbation.reattach
+    if quota.taken + 1 < quota.share * quota.seen:
+        print(
+            f"fairseq-syntax perturb: --reattach {quota.share:g}: only {quota.taken / quota.seen:.4f} of the words can "
+            "be changed",
+            file=sys.stderr,
+        )
 
 
 main = Verb(__doc__, add_arguments, run, check, outputs=("output",))

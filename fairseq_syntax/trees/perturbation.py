@@ -4,7 +4,6 @@ Every result is a tree with one root. Sentences without a parse are left unchang
 """
 
 import random
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -78,33 +77,6 @@ def reattached_heads(heads: list[int], count: int, generator: random.Random) -> 
     return new
 
 
-def exchanged_labels(sentence: Sentence, count: int, generator: random.Random) -> list[str]:
-    """The J labels after `count` words other than the root have exchanged theirs, so that each gets a different one.
-
-    Fewer words take part where labels repeat too often: at most half of them may have the same label.
-    """
-    words = [word for word, head in enumerate(sentence.heads) if head != ROOT]
-    labels = list(sentence.deprels)
-    numbers = Counter(labels[word] for word in words).values()
-    count = min(count, len(words))
-    while count and sum(min(number, count // 2) for number in numbers) < count:
-        count -= 1
-    generator.shuffle(words)
-    by_label: dict[str, list[int]] = {}
-    remaining = count
-    for word in words:
-        group = by_label.setdefault(labels[word], [])
-        if remaining and len(group) < count // 2:
-            group.append(word)
-            remaining -= 1
-    # sorted by label, a step as long as the longest run of one label leads out of every run
-    order = [word for group in by_label.values() for word in group]
-    step = max(map(len, by_label.values()), default=0)
-    for word, partner in zip(order, order[step:] + order[:step], strict=True):
-        labels[word] = sentence.deprels[partner]
-    return labels
-
-
 def reattached(sentence: Sentence, count: int, generator: random.Random) -> Sentence:
     """The sentence with `reattached_heads`. Words keep their labels, but an old and a new root exchange theirs."""
     heads = reattached_heads(sentence.heads, count, generator)
@@ -138,13 +110,12 @@ KINDS: dict[str, Callable[[int, random.Random], list[int]]] = {
 class Perturbation:
     """Makes the trees of a corpus worse, one sentence after the other.
 
-    `reattach` and `relabel` are shares of the words, 0 to 1. Each sentence has its own random generator and so does not
-    depend on the draws for earlier ones.
+    `reattach` is a share of the words, 0 to 1. Each sentence has its own random generator and so does not depend on the
+    draws for earlier ones.
     """
 
-    def __init__(self, reattach: float, relabel: float, seed: int):
-        self.reattach, self.relabel = Quota(reattach), Quota(relabel)
-        self.seed = seed
+    def __init__(self, reattach: float, seed: int):
+        self.reattach, self.seed = Quota(reattach), seed
 
     def __call__(self, number: int, before: Sentence, replacement: Sentence | str | None = None) -> Sentence:
         """The sentence with this number, from 0, and a new tree.
@@ -166,6 +137,4 @@ class Perturbation:
         heads = after.heads
         after = reattached(after, self.reattach.due(len(before)), generator)
         self.reattach.taken += sum(a != b for a, b in zip(heads, after.heads, strict=True))
-        labels = exchanged_labels(after, self.relabel.due(len(before)), generator)
-        self.relabel.taken += sum(a != b for a, b in zip(after.deprels, labels, strict=True))
-        return replace(after, deprels=labels)
+        return after

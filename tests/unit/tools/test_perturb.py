@@ -56,10 +56,10 @@ def run(tmp_path, capsys):
     return call
 
 
-def changed(before, after, column="heads"):
-    """Words of a corpus whose head, or label, is another."""
+def changed(before, after):
+    """Words of a corpus whose head is another."""
     pairs = zip(before, after, strict=True)
-    return sum(a != b for x, y in pairs for a, b in zip(getattr(x, column), getattr(y, column), strict=True))
+    return sum(a != b for x, y in pairs for a, b in zip(x.heads, y.heads, strict=True))
 
 
 def arcs(sentence):
@@ -74,8 +74,6 @@ def is_tree(heads):
 corpora = st.lists(trees(min_words=1, max_words=9), min_size=1, max_size=8)
 options = st.one_of(
     st.floats(0, 1).map(lambda p: ["--reattach", p]),
-    st.floats(0, 1).map(lambda p: ["--relabel", p]),
-    st.tuples(st.floats(0, 1), st.floats(0, 1)).map(lambda p: ["--reattach", p[0], "--relabel", p[1]]),
     st.tuples(st.sampled_from(["random", "left", "right"]), st.floats(0, 1)).map(
         lambda p: ["--trees", p[0], "--share", p[1]]
     ),
@@ -109,14 +107,7 @@ def test_short_sentences_leave_their_share_to_others(run):
     assert changed(before, after) == 6 and changed(before[:2], after[:2]) == 0
     assert "only" not in run.said
     assert changed(before, run(before, "--reattach", 1)) == 6
-    assert "--reattach 1: only 0.7500 of the words could be changed" in run.said
-
-
-def test_labels_alone_are_changed(run):
-    before = [tree([ROOT, 0, 1, 1, 1])] * 4
-    after = run(before, "--relabel", 0.5)
-    assert changed(before, after, "deprels") == 10 and changed(before, after) == 0
-    assert "UAS 100.00, LAS 50.00" in run.said
+    assert "--reattach 1: only 0.7500 of the words can be changed" in run.said
 
 
 def test_the_share_of_sentences_is_exact_and_drawn(run):
@@ -151,7 +142,7 @@ def test_trees_of_another_parser(run, tmp_path):
     path.write_bytes(gzip.compress("".join(map(format_sentence, weak)).encode()))
     after = run(before, "--trees-of", path)
     assert [(s.heads, s.deprels) for s in after] == [(s.heads, s.deprels) for s in weak]
-    after = run(before, "--trees-of", path, "--share", 0.5, "--relabel", 0.25)
+    after = run(before, "--trees-of", path, "--share", 0.5)
     # half of all sentences, of which half have no parse
     assert 0 < sum(s.heads == weak[0].heads for s in after[::2]) < 10
 
