@@ -369,19 +369,15 @@ def _plain(path: str, subword_type: str | None) -> dict[int, Entry]:
 def _warn_of_other_references(path: str, translations: Sequence[str], references: Sequence[str]) -> None:
     """Warn if translations are not closer to their references than to those of the sentences after them.
 
-    Closeness is the number of character trigrams in common, which needs no words. A system that is clearly closer in
-    one block of sentences is so in all, unless a line is missing somewhere.
+    A system that is clearly closer in one block of sentences is so in all, unless a line is missing somewhere.
     """
     if len(set(references)) < _FEW:
         return
-    sides = (translations, references)
-    found, own = ([{text[i : i + 3] for i in range(len(text) - 2)} for text in side] for side in sides)
-    triples = zip(found, own, [*own[1:], own[0]], strict=True)
-    closer = np.sign([len(trigrams & mine) - len(trigrams & other) for trigrams, mine, other in triples])
-    blocks = {start: closer[start : start + _BLOCK] for start in range(0, len(closer) - _BLOCK + 1, _BLOCK)}
-    judged = {start: _deviations(block) for start, block in blocks.items() if np.count_nonzero(block) >= _FEW}
+    signs = closer(translations, references)
+    blocks = {start: signs[start : start + _BLOCK] for start in range(0, len(signs) - _BLOCK + 1, _BLOCK)}
+    judged = {start: deviations(block) for start, block in blocks.items() if np.count_nonzero(block) >= _FEW}
     bad = [start for start, z in judged.items() if z < 1.5 and max(judged.values()) > 6]
-    if bad or _deviations(closer) < 2.5:
+    if bad or deviations(signs) < 2.5:
         where = f" in sentences {bad[0]} to {bad[0] + _BLOCK - 1}" if bad else ""
         logger.warning(
             f"{path}: translations are as close to the references of other sentences as to their own{where}; are these "
@@ -389,7 +385,21 @@ def _warn_of_other_references(path: str, translations: Sequence[str], references
         )
 
 
-def _deviations(signs: np.ndarray) -> float:
+def closer(texts: Sequence[str], others: Sequence[str], step: int = 1) -> np.ndarray:
+    """Signs [N]: 1 where a text is closer to its own line of `others` than to that `step` lines below, -1 if farther.
+
+    Closeness is the number of character trigrams in common, which needs no words; if it is the same, as between two
+    scripts, the lengths of the lines decide, in the usual ratio.
+    """
+    found, own = ([{text[i : i + 3] for i in range(len(text) - 2)} for text in side] for side in (texts, others))
+    triples = zip(found, own, own[step:] + own[:step], strict=True)
+    common = np.array([len(trigrams & mine) - len(trigrams & other) for trigrams, mine, other in triples])
+    lengths, mine = (np.log([len(text) + 1 for text in side]) for side in (texts, others))
+    usual = lengths + np.median(mine - lengths)
+    return np.sign(np.where(common, common, abs(np.roll(mine, -step) - usual) - abs(mine - usual)))
+
+
+def deviations(signs: np.ndarray) -> float:
     """The sum of signs in standard deviations of chance."""
     return float(signs.sum()) / max(float(np.abs(signs).sum()), 1) ** 0.5
 

@@ -3,21 +3,26 @@
 import json
 import re
 import shutil
-import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 
+import numpy as np
+
 from ..data.text.tokenizers import normalize
+from ..evaluate.corpus import closer, deviations
 from ..files import link_or_copy, written
-from ..trees.text import read_lines
+from ..trees.text import read_lines, sentence_lines
 from .plan import PERTURBED, Cleaning, Corpus, Plan, PlanError, Text
 from .run import RunError, call
+from .schedule import say
 
 LONGEST = 1023
 """Pieces that fairseq's Transformers read by default, besides the end of the sentence."""
+_BLOCK = 500  # lines that are judged together
 _UNPARSED = "to do without a parser, start again with --parser none --systems sa_nmt_shared fa_nmt_shared"
 SCRIPTS = {
     **dict.fromkeys(("ja", "zh"), ("CJK", "HIRAGANA", "KATAKANA")),
@@ -40,7 +45,7 @@ def text_of(prefix: str, language: str) -> Path:
 def read_pairs(prefix: str, corpus: Corpus) -> list[tuple[str, str]]:
     """The pairs of a text, normalised. Raises ValueError: its sides differ in length, or it has none."""
     paths = [text_of(prefix, language) for language in (corpus.source, corpus.target)]
-    sides = [[normalize(line) for line in read_lines(path)] for path in paths]
+    sides = [[normalize(line) for line in sentence_lines(path)] for path in paths]
     if len(sides[0]) != len(sides[1]):
         raise PlanError(
             f"{paths[0]}: {len(sides[0])} lines, but {paths[1]} has {len(sides[1])}; each translation must be on the "
@@ -52,50 +57,73 @@ def read_pairs(prefix: str, corpus: Corpus) -> list[tuple[str, str]]:
 
 
 def check(corpus: Corpus) -> dict[str, list[tuple[str, str]]]:
-    """The pairs of every set, by its name. Raises ValueError: see `read_pairs`; or a set is used twice, or swapped."""
-    prefixes = {"train": corpus.train, "valid": corpus.valid, **corpus.tests}
+    """The pairs of every set, by its name.
+
+    Raises ValueError: see `read_pairs`; or a set is used twice, swapped, copied, or its lines are shifted.
+    """
+    prefixes = corpus.prefixes
     places: dict[Path, str] = {}
     for name, prefix in prefixes.items():
         other = places.setdefault(text_of(prefix, corpus.source).resolve(), name)
         if other != name:
             raise PlanError(f"{prefix}: is given as both {other} and {name}; give each its own text")
     pairs = {name: read_pairs(prefix, corpus) for name, prefix in prefixes.items()}
+    words = [{word for pair in pairs["train"][:20_000] for word in _words(pair[side])} for side in (0, 1)]
     for name, some in pairs.items():
         _check_scripts(prefixes[name], corpus, some)
-    words = [Counter(word for pair in pairs["train"] for word in pair[side].lower().split()) for side in (0, 1)]
-    for name in pairs.keys() - {"train"}:
+        _check_order(prefixes[name], corpus, some)
+        if name == "train":
+            continue
         own, crossed = (
-            sum(
-                word in words[side ^ other]
-                for pair in pairs[name]
-                for side in (0, 1)
-                for word in pair[side].lower().split()
-            )
-            for other in (0, 1)
+            sum(len(_words(pair[side]) & words[side ^ other]) for pair in some for side in (0, 1)) for other in (0, 1)
         )
         if crossed > own:
             raise PlanError(f"{prefixes[name]}: its languages are swapped, compared with {corpus.train}; rename them")
+        same = sum(folded(source) == folded(target) for source, target in some)
+        if same > len(some) / 2:
+            raise PlanError(f"{prefixes[name]}: both sides are the same in {same} of {len(some)} pairs; translate them")
     return pairs
+
+
+def folded(text: str) -> str:
+    """A text without case and spaces."""
+    return "".join(text.casefold().split())
+
+
+def _words(text: str) -> set[str]:
+    return set(text.casefold().split())
 
 
 def _check_scripts(prefix: str, corpus: Corpus, pairs: list[tuple[str, str]]) -> None:
     languages = corpus.source, corpus.target
-    letters = [[c for pair in pairs[:500] for c in pair[side] if c.isalpha()] for side in (0, 1)]
-    shares = [
-        [
-            sum(unicodedata.name(c, "").startswith(SCRIPTS[language]) for c in some) / max(len(some), 1)
-            for some in letters
-        ]
-        for language in languages
-        if language in SCRIPTS
-    ]
-    known = [language for language in languages if language in SCRIPTS]
-    for language, share in zip(known, shares, strict=True):
-        own = languages.index(language)
-        if share[own] < 0.1 < share[1 - own]:
+    letters = [[unicodedata.name(c, "") for pair in pairs[:500] for c in pair[side] if c.isalpha()] for side in (0, 1)]
+    for language, here, there in zip(languages, letters, reversed(letters), strict=True):
+        script = SCRIPTS.get(language, "")
+        own, other = (sum(name.startswith(script) for name in names) / max(len(names), 1) for names in (here, there))
+        if own < 0.1 < other:
+            raise PlanError(f"{prefix}.{language}: not in the script of {language}, but the other side is")
+
+
+def _check_order(prefix: str, corpus: Corpus, pairs: list[tuple[str, str]]) -> None:
+    """Raise PlanError if one of 40 blocks of translations is clearly closer to the sources beside its own."""
+    starts = sorted({int(line) // _BLOCK * _BLOCK for line in np.linspace(0, len(pairs) - 1, 40)})
+    for start, (step, place) in product(starts, ((1, "above"), (-1, "below"))):
+        if deviations(closer(*zip(*pairs[start : start + _BLOCK], strict=True), step)) < -4:
             raise PlanError(
-                f"{prefix}.{language}: not in the script of {language}, but {prefix}.{languages[1 - own]} is"
+                f"{text_of(prefix, corpus.target)}:{start + 1}: from about here on, lines translate the source line "
+                f"{place}; find the line that is missing, or one too many"
             )
+
+
+def doubts(corpus: Corpus, pairs: dict[str, list[tuple[str, str]]]) -> Iterator[str]:
+    """What may be wrong with sets, but is for the user to judge."""
+    for name, some in pairs.items():
+        signs = closer(*zip(*some[: 4 * _BLOCK], strict=True))
+        if np.count_nonzero(signs) >= 200 and deviations(signs) < 2.5:
+            yield f"{corpus.prefixes[name]}: translations fit other lines as well as their own; are they shuffled?"
+        least, what = {"train": (0, ""), "valid": (500, "choose checkpoints")}.get(name, (1000, "compare systems"))
+        if len(some) < least:
+            yield f"{corpus.prefixes[name]}: {len(some)} pairs; give {least:,} or more to {what}"
 
 
 def clean(
@@ -105,24 +133,25 @@ def clean(
 
     Args:
         pairs: normalised.
-        held_out: pairs of the other sets.
+        held_out: pairs of the other sets, which are found in other case and spacing, too.
         cleaning: see there.
     """
     characters = [sum(len(pair[side]) for pair in pairs) for side in (0, 1)]
     usual = characters[0] / max(characters[1], 1) or 1
-    known = [{pair[side] for pair in held_out} for side in (0, 1)]
+    known = [{folded(pair[side]) for pair in held_out} for side in (0, 1)]
     seen: set[tuple[str, str]] = set()
     kept, left_out = [], Counter()
     for pair in pairs:
         source, target = pair
         ratio = len(source) / max(len(target), 1) / usual
+        keys = [folded(text) for text in pair]
         reasons = {
             "empty": not (source and target),
             "too long": max(len(source), len(target)) > cleaning.longest,
             "length ratio": not 1 / cleaning.ratio <= ratio <= cleaning.ratio,
-            "target = source": cleaning.copies and source.lower() == target.lower(),
+            "target = source": cleaning.copies and keys[0] == keys[1],
             "repeated": cleaning.repeated and pair in seen,
-            "in a test set": cleaning.leaks and (source in known[0] or target in known[1]),
+            "in a test set": keys[0] in known[0] or keys[1] in known[1],
         }
         seen.add(pair)
         reason = next((name for name, found in reasons.items() if found), None)
@@ -165,7 +194,9 @@ def _write_raw(plan: Plan, out: Path) -> None:
         pairs["train"], [pair for name in pairs if name != "train" for pair in pairs[name]], plan.cleaning
     )
     said = ", ".join(f"{number:,} {reason}" for reason, number in left_out.most_common()) or "none left out"
-    print(f"{corpus.train}: {len(kept):,} of {len(pairs['train']):,} pairs kept ({said})", file=sys.stderr, flush=True)
+    say(f"{corpus.train}: {len(kept):,} of {len(pairs['train']):,} pairs kept ({said})")
+    for doubt in doubts(corpus, pairs):
+        say(f"warning: {doubt}")
     if not kept:
         raise PlanError(f"{corpus.train}: no pairs are left; see [cleaning] in {plan.path}")
     sets = [kept, pairs["valid"], *(pairs[name] for name in corpus.tests)]
@@ -185,7 +216,7 @@ def _make(plan: Plan, out: Path, held: int, made: list[str] | None) -> None:
         step = "tokens, pieces, trees and data" if "--raw" in command else f"{Path(command[-2]).name} trees"
         step = {"perturb": f"{Path(command[-2]).parent.name} trees"}.get(command[1], step)
         if step != told and "--only-syntax" not in command:
-            print(f"making {step}; log: {log}", file=sys.stderr, flush=True)
+            say(f"making {step}; log: {log}")
             told = step
         with open(log, "ab") as file:
             begin = file.tell()
@@ -193,7 +224,7 @@ def _make(plan: Plan, out: Path, held: int, made: list[str] | None) -> None:
         said = log.read_bytes()[begin:].decode(errors="replace").splitlines()
         for line in said:
             if ": warning: " in line:
-                print(line, file=sys.stderr)
+                say(line)
         if ended:
             last = next((line for line in reversed(said) if line.startswith("fairseq-syntax")), "".join(said[-1:]))
             hint = f"; {_UNPARSED}" if re.search("parser|stanza|spacy", last, re.IGNORECASE) else ""

@@ -91,6 +91,11 @@ class Corpus:
     valid: str
     tests: dict[str, str]
 
+    @property
+    def prefixes(self) -> dict[str, str]:
+        """Name of a set -> its prefix."""
+        return {"train": self.train, "valid": self.valid, **self.tests}
+
 
 @dataclass(frozen=True)
 class Cleaning:
@@ -101,14 +106,12 @@ class Cleaning:
         ratio: how many times longer, for the corpus, one side may be than the other.
         copies: leave out pairs whose sides are the same.
         repeated: leave out pairs that were there before.
-        leaks: leave out pairs of which a side is in the validation set or in a test set.
     """
 
     longest: int = 1000
     ratio: int = 4
     copies: bool = True
     repeated: bool = True
-    leaks: bool = True
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """What is recorded of a run: how it went, what it ran on, how good it is."""
 
-import hashlib
 import importlib.metadata
 import importlib.util
 import json
@@ -15,6 +14,7 @@ from pathlib import Path
 import sacrebleu
 
 from ..evaluate.treebank import Comparison
+from ..files import checksum
 from ..trees import read_conllu, text
 from .plan import CHECKOUT, USER_DIR, PlanError, Split
 
@@ -153,10 +153,7 @@ def _gpu() -> str:
     return torch.cuda.get_device_name()
 
 
-@cache
-def _sha256(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+_sha256 = cache(checksum)
 
 
 def read_lines(path: Path) -> list[str]:

@@ -257,7 +257,6 @@ def _texts(corpus: Corpus, text: Text, size: Size) -> str:
                 "ratio": (cleaning.ratio, "one side this much longer than usual is left out"),
                 "copies": (cleaning.copies, "leave out pairs whose sides are the same"),
                 "repeated": (cleaning.repeated, "leave out repeated pairs"),
-                "leaks": (cleaning.leaks, "leave out pairs with a side in another set"),
             }
         )
         + "\n[text]                           # options of fairseq-syntax preprocess --raw\n"

@@ -1,11 +1,12 @@
 """Raw text of an experiment: what is left out of training, and which text is refused."""
 
+import random
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from fairseq_syntax.experiment.corpus import check, check_lengths, clean
+from fairseq_syntax.experiment.corpus import check, check_lengths, clean, doubts
 from fairseq_syntax.experiment.plan import Cleaning, Corpus, Family, Plan, System
 
 PAIRS = [
@@ -17,10 +18,10 @@ PAIRS = [
     ("seven", "sieben und noch viele andere Worte dazu"),
     ("Berlin 2024", "berlin 2024"),
     ("a test", "ein Satz"),  # its source is in the test set
-    ("a sentence", "eine Prüfung"),  # its target is
+    ("a sentence", "EINE  prüfung"),  # its target is, in other case and spacing
     ("x" * 40, "y" * 40),
 ]
-HELD_OUT = [("a test", "eine Prüfung")]
+HELD_OUT = [("A test", "eine Prüfung")]
 
 
 def test_each_pair_that_is_left_out_has_its_reason():
@@ -37,8 +38,8 @@ def test_each_pair_that_is_left_out_has_its_reason():
 
 
 def test_what_is_switched_off_stays():
-    kept, left_out = clean(PAIRS, HELD_OUT, Cleaning(100, 100, False, False, False))
-    assert len(kept) == 8 and left_out == {"empty": 2}
+    kept, left_out = clean(PAIRS, HELD_OUT, Cleaning(100, 100, False, False))
+    assert len(kept) == 6 and left_out == {"empty": 2, "in a test set": 2}
 
 
 def test_a_ratio_is_that_to_the_usual_one():
@@ -78,12 +79,58 @@ def test_a_text_that_is_used_twice_is_named(tmp_path):
         (("en", "de"), {"valid": ("a\nb\n", "a\n")}, r"valid\.en: 2 lines, but .*valid\.de has 1"),
         (("en", "de"), {"test": ("", "")}, r"test\.en: has no sentences"),
         (("en", "de"), {"valid": ("der Hund frisst\n", "the dog eats\n")}, "valid: its languages are swapped"),
+        (
+            ("en", "de"),
+            {"test": ("A dog\na cat\n", "a  dog\na cat\n")},
+            "test: both sides are the same in 2 of 2 pairs",
+        ),
+        (("en", "de"), {"test": ("# global.columns = ID FORM\n", "a\n")}, r"test\.en:1: CoNLL-U .* give a sentence"),
         (("en", "ja"), {"train": ("犬がいる\n猫がいる\n", "a dog\na cat\n")}, r"train\.ja: not in the script of ja"),
     ],
 )
 def test_texts_that_do_not_fit_are_named(languages, texts, said, tmp_path):
     with pytest.raises(ValueError, match=said):
         check(corpus_of(tmp_path, *languages, **texts))
+
+
+def corpus_of_numbers(folder: Path, shift: int, first: int, lines: int = 1200) -> Corpus:
+    """Pairs that have numbers in common; from line `first` on, counted from 0, translations are shifted."""
+    draw = random.Random(1)
+    numbers = [" ".join(str(draw.randrange(50)) for _ in range(draw.randrange(1, 9))) for _ in range(lines + 1)]
+    moved = [number + shift if number >= first else number for number in range(lines)]
+    sides = [f"the {number} dogs\n" for number in numbers[:lines]], [f"{numbers[line]} Hunde\n" for line in moved]
+    return corpus_of(folder, train=("".join(sides[0]), "".join(sides[1])))
+
+
+@pytest.mark.parametrize(
+    ("shift", "first", "said"),
+    [(1, 0, ":1: from about here on, lines translate the source line below; "), (-1, 600, ":501: .* above; ")],
+)
+def test_translations_that_are_shifted_by_a_line_are_found(tmp_path, shift, first, said):
+    check(corpus_of_numbers(tmp_path, 0, 0))
+    with pytest.raises(ValueError, match=rf"train\.de{said}find the line that is missing, or one too many"):
+        check(corpus_of_numbers(tmp_path, shift, first))
+
+
+@pytest.mark.parametrize("target", "cs de eu fi fr hu ja ko tr".split())
+def test_real_text_is_not_shifted(real_data, target):
+    folder = real_data / "libreoffice"
+    corpus = Corpus("en", target, *(str(folder / name) for name in ("valid", "test")), {})
+    assert not list(doubts(corpus, check(corpus)))
+
+
+def test_what_is_small_or_shuffled_is_doubted(tmp_path):
+    corpus = corpus_of_numbers(tmp_path, 0, 0)
+    pairs = check(corpus)
+    small = [
+        f"{corpus.valid}: 1 pairs; give 500 or more to choose checkpoints",
+        f"{tmp_path}/test: 1 pairs; give 1,000 or more to compare systems",
+    ]
+    assert list(doubts(corpus, pairs)) == small
+    targets = [target for _, target in pairs["train"]]
+    random.Random(1).shuffle(targets)
+    pairs["train"] = [(source, target) for (source, _), target in zip(pairs["train"], targets, strict=True)]
+    assert list(doubts(corpus, pairs))[1:] == small
 
 
 def test_latin_1_is_named_with_its_line(tmp_path):
