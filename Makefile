@@ -39,7 +39,7 @@ endef
 
 install: $(VENV)/.installed
 
-$(VENV)/.installed: requirements.txt setup.py pyproject.toml Makefile fairseq_syntax/version.py
+$(VENV)/.installed: requirements.txt pyproject.toml Makefile fairseq_syntax/version.py
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if v >= (3, 11) else f"make install: Python 3.11 or newer is needed, found {v[0]}.{v[1]}; set PYTHON=/path/to/python3.11")'
 	test -x $(BIN)/python || { echo "== creating $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	$(GET)

@@ -2,10 +2,8 @@
 
 import argparse
 import dataclasses
-import logging
 from enum import Enum
 from functools import cache
-from unittest.mock import patch
 
 from fairseq import options as fairseq_options
 from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
@@ -18,7 +16,29 @@ from fairseq.optim.lr_scheduler import LR_SCHEDULER_DATACLASS_REGISTRY, LR_SCHED
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 
 from fairseq_syntax.cli import program
-from fairseq_syntax.tools.options import field_defaults, new_actions, parser_of
+
+
+def parser_of(add) -> argparse.ArgumentParser:
+    """A parser with the options that `add` adds."""
+    parser = argparse.ArgumentParser(conflict_handler="resolve", add_help=False)
+    add(parser)
+    return parser
+
+
+def new_actions(parser: argparse.ArgumentParser, base: argparse.ArgumentParser | None) -> list[argparse.Action]:
+    """Options of a parser that are missing in `base`, or have another default there."""
+    defaults = {a.dest: a.default for a in base._actions} if base else {}
+    return [
+        action
+        for action in parser._actions
+        if not isinstance(action, argparse._HelpAction | argparse._VersionAction)
+        and (action.dest not in defaults or defaults[action.dest] != action.default)
+    ]
+
+
+def field_defaults(dataclass: type) -> dict:
+    """Name of each field with a plain default -> its default."""
+    return {f.name: f.default for f in dataclasses.fields(dataclass) if f.default is not dataclasses.MISSING}
 
 
 def console_scripts() -> list[str]:
@@ -26,32 +46,10 @@ def console_scripts() -> list[str]:
     return [f"{program.PROGRAM} {verb}" for verb in program.VERBS]
 
 
-class _Captured(Exception):
-    pass
-
-
 @cache
 def program_parser(name: str) -> argparse.ArgumentParser:
-    """The parser that a program of ours builds; the program itself does not run.
-
-    Raises:
-        LookupError: it did not get as far as parsing its arguments.
-    """
-    main = program.load(name.split()[1]).main
-
-    def capture(parser, *arguments, **keywords):
-        raise _Captured(parser)
-
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-    try:
-        with patch.object(argparse.ArgumentParser, "parse_args", capture):
-            main([])
-    except _Captured as captured:
-        return captured.args[0]
-    finally:
-        root.handlers, root.level = handlers, level
-    raise LookupError(f"{name} did not parse its arguments")
+    """The parser of a verb of ours."""
+    return program.load(name.split()[1]).main.build_parser()
 
 
 def ours(registry: dict) -> dict[str, type]:

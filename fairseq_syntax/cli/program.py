@@ -37,11 +37,9 @@ GROUPS = {
         "translate": "translate raw text",
         "export": "write a model that translates without this package, with fairseq or CTranslate2",
         "average": "average the parameters of checkpoints",
-        "options": "list the options of an architecture, with its task and criterion",
     },
     "installation": {
         "dir": "print the directory to give to --user-dir",
-        "examples": "list or copy the recipes and quick runs",
     },
 }
 _INSTALL = {

@@ -34,7 +34,6 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from .. import systems as systems  # registers their parsers
 from ..data.parsers import Parser, ParserOptions, load_parser
 from ..data.resumable_conllu import PartFile
 from ..files import STDIO, checksum

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 
-from .. import systems as systems  # registers their parsers
 from ..data.parsers import ParserOptions, load_parser
 from ..data.text.guard import shares
 from ..data.text.recipe import Recipe, Side

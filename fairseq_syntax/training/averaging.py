@@ -5,6 +5,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import fairseq  # noqa: F401  (a message says where it is missing)
 import torch
 from torch import Tensor
 

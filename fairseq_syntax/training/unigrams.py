@@ -4,25 +4,16 @@ fairseq's dictionaries do not have them: they give `</s>` and `<unk>` a count of
 """
 
 import itertools
-import logging
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import torch
 from fairseq import utils
 from fairseq.data import Dictionary
 from fairseq.data.data_utils import load_indexed_dataset
-from fairseq.data.indexed_dataset import data_file_path, index_file_path
 
 from ..data.token_files import parts_of, split_languages, token_reader
-from ..files import staged
 
-logger = logging.getLogger(__name__)
-
-CACHED_SPLIT = "train"
-"""The split whose counts are cached next to the data."""
 _BLOCK_TOKENS = 1 << 22
 _BLOCK_SENTENCES = 1 << 14
 
@@ -37,16 +28,16 @@ def _prefixes(data_path: str, split: str, source: str, target: str) -> list[str]
     ]
 
 
-def _read(prefix: str, dictionary: Dictionary, impl: str | None) -> tuple[int, Iterator[np.ndarray]]:
-    """The number of tokens of a binarized text, and an iterator over arrays of their ids."""
+def _read(prefix: str, dictionary: Dictionary, impl: str | None) -> Iterator[np.ndarray]:
+    """Arrays of the ids of a binarized text."""
     reader = token_reader(prefix)
     if reader is not None:
         starts = range(0, len(reader.values), _BLOCK_TOKENS)
-        return len(reader.values), (reader.values[start : start + _BLOCK_TOKENS] for start in starts)
+        return (reader.values[start : start + _BLOCK_TOKENS] for start in starts)
     sentences = load_indexed_dataset(prefix, dictionary, impl)
     if sentences is None:
         raise FileNotFoundError(f"{prefix}: no binarized text of the target side; binarize the data again")
-    return int(np.sum(sentences.sizes, dtype=np.int64)), _blocks(sentences)
+    return _blocks(sentences)
 
 
 def _blocks(sentences) -> Iterator[np.ndarray]:
@@ -55,38 +46,6 @@ def _blocks(sentences) -> Iterator[np.ndarray]:
         if getattr(sentences, "supports_prefetch", False):
             sentences.prefetch(numbers)
         yield torch.cat([sentences[i] for i in numbers]).numpy()
-
-
-def _changed(prefixes: list[str]) -> int:
-    """The time of the last change of the files, in nanoseconds."""
-    files = [file for prefix in prefixes for file in (prefix, data_file_path(prefix), index_file_path(prefix))]
-    return max(os.stat(file).st_mtime_ns for file in files if os.path.exists(file))
-
-
-def _kept(path: Path, prefixes: list[str], size: int, tokens: int) -> np.ndarray | None:
-    """The cached counts in a file, or None unless they are of these data."""
-    try:
-        if path.stat().st_mtime_ns <= _changed(prefixes):
-            return None
-        with open(path, "rb") as file:
-            counts = np.lib.format.read_array(file)
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, EOFError) as error:
-        logger.warning("%s: not readable (%s); counting again", path, error)
-        return None
-    if counts.shape != (size,) or not np.issubdtype(counts.dtype, np.integer) or counts.sum() != tokens:
-        return None
-    return counts
-
-
-def _keep(path: Path, counts: np.ndarray) -> None:
-    """Cache counts if the directory is writable; several processes may do so at once."""
-    try:
-        with staged(path, follow=False) as partial, open(partial, "wb") as file:
-            np.save(file, counts, allow_pickle=False)
-    except OSError as error:
-        logger.info("%s: not cached (%s); the next run will count the target words again", path, error.strerror)
 
 
 def _count_directory(data_path: str, split: str, task) -> np.ndarray:
@@ -100,13 +59,8 @@ def _count_directory(data_path: str, split: str, task) -> np.ndarray:
     texts = [_read(prefix, task.target_dictionary, cfg.dataset_impl) for prefix in prefixes]
     # fairseq upsamples the first of several texts
     times = [max(int(cfg.upsample_primary), 1) if len(texts) > 1 else 1] + [1] * (len(texts) - 1)
-    tokens = sum(size * repeated for (size, _), repeated in zip(texts, times, strict=True))
-    path = Path(data_path, f"unigram.{cfg.target_lang}.npy")
-    counts = _kept(path, prefixes, vocabulary, tokens) if split == CACHED_SPLIT else None
-    if counts is not None:
-        return counts
     counts = np.zeros(vocabulary, dtype=np.int64)
-    for prefix, (_, blocks), repeated in zip(prefixes, texts, times, strict=True):
+    for prefix, blocks, repeated in zip(prefixes, texts, times, strict=True):
         for block in blocks:
             block_counts = np.bincount(block, minlength=vocabulary)
             if len(block_counts) > vocabulary:
@@ -115,16 +69,13 @@ def _count_directory(data_path: str, split: str, task) -> np.ndarray:
                     f"{vocabulary - 1}; it was binarized with another dictionary (--tgtdict)"
                 )
             counts += repeated * block_counts
-    if split == CACHED_SPLIT:
-        _keep(path, counts)
     return counts
 
 
 def count_target_words(task) -> np.ndarray:
     """Counts (V,), int64, of the target words in the training data, over all directories and all parts of the split.
 
-    `</s>` counts once per sentence, and `<unk>` for every unknown word. The counts of a directory are cached in it as
-    `unigram.LANGUAGE.npy`, an int64 array, until its data change.
+    `</s>` counts once per sentence, and `<unk>` for every unknown word. They are counted whenever a training begins.
 
     Raises ValueError: the task does not derive from `translation`, or the data do not fit its dictionary;
     FileNotFoundError: there are no training data.

@@ -96,8 +96,7 @@ def test_distributions_hold_what_they_should(distributions, tmp_path):
     names = ("lisa", "sa-nmt", "sdatt", "tag", "transformer")
     elsewhere = tuple(f"fairseq_syntax/pretrained/agreement-{name}/" for name in names)
     package = {name for name in tracked() if name.startswith("fairseq_syntax/") and not name.startswith(elsewhere)}
-    examples = {f"fairseq_syntax/{name}" for name in tracked() if name.startswith("examples/")}
-    assert inside == package | examples and "fairseq_syntax/py.typed" in inside
+    assert inside == package and "fairseq_syntax/py.typed" in inside
     assert wheel.stat().st_size <= 8_000_000
     required = re.findall(r"^Requires-Dist: ([\w-]+)(?!.*extra)", metadata, re.MULTILINE)
     assert {"torch", "sacrebleu", "subword-nmt", "stanza", "spacy", "ctranslate2", "ve-fairseq"} <= set(required)
