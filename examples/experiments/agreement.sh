@@ -10,10 +10,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 SOURCE=en TARGET=de WORKERS=1
 corpus="$OUT/corpus"
 
-run rm -rf "$OUT"/{corpus,pairs,parser,random,worse,multitask,characters} "$OUT/data-bin-"*
+run rm -rf "$OUT"/{corpus,pairs,parser,random,multitask,characters} "$OUT/data-bin-"*
 run mkdir -p "$OUT"
 run python "$EXAMPLES/agreement/generate.py" --output "$corpus" --train "$TRAIN" --seed 1
-run python "$EXAMPLES/agreement/pairs.py" --corpus "$corpus" --output "$OUT/pairs" # what the models are asked besides
+run python "$EXAMPLES/agreement/pairs.py" --corpus "$corpus" --output "$OUT/pairs" # and kinds of sentences
 for kind in parser random characters; do
     run mkdir -p "$OUT/$kind"
 done
@@ -32,13 +32,6 @@ for split in train valid test challenge; do
         run fairseq-syntax characters --input "$corpus/$split.$language" --output "$OUT/characters/$split.$language"
     done
 done
-# parses of the challenge set, ever worse
-for share in 10 20 40 60 80; do
-    run mkdir -p "$OUT/worse/$share"
-    run cp "$corpus"/challenge.{en,de} "$OUT/worse/$share/"
-    run fairseq-syntax perturb --reattach "0.$share" --input "$corpus/challenge.en.conllu" \
-        --output "$OUT/worse/$share/challenge.en.conllu"
-done
 for kind in parser random; do # how good they are
     run_to "$OUT/$kind/attachment.txt" fairseq-syntax attachment --predicted "$OUT/$kind/test.en.conllu" \
         --gold "$corpus/test.en.conllu"
@@ -48,9 +41,7 @@ run fairseq-syntax dictionary --train "$corpus/train.en" --extra "$corpus/valid.
     "$corpus/challenge.en" --output "$OUT/dict.open.en.txt" --overwrite
 for kind in gold parser random; do
     [[ "$kind" == gold ]] && text="$corpus" || text="$OUT/$kind"
-    tests="$text/test,$text/challenge"
-    [[ "$kind" == gold ]] && for worse in "$OUT"/{worse/{10,20,40,60,80},parser,random}; do tests+=",$worse/challenge"; done
-    prefixes=(--trainpref "$text/train" --validpref "$text/valid" --testpref "$tests")
+    prefixes=(--trainpref "$text/train" --validpref "$text/valid" --testpref "$text/test,$text/challenge")
     run fairseq-syntax preprocess --source-lang en --target-lang de --joined-dictionary "${prefixes[@]}" \
         --destdir "$OUT/data-bin-$kind"
     # LGP reads words by their spelling: its source dictionary holds all of them

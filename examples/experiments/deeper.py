@@ -11,10 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from probes import read_probes
 from table import interval, signed
 
 from fairseq_syntax.evaluate.contrast import record_of
-from fairseq_syntax.evaluate.probes import read_probes
 from fairseq_syntax.evaluate.significance import effect, resampled
 from fairseq_syntax.evaluate.tables import TableFormat, format_table, mean_and_deviation
 from fairseq_syntax.experiment.plan import CHECKOUT, Plan

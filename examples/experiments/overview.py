@@ -5,15 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import deeper
+from compared import path_of
 from pictures import Row, draw_forest, named, set_named
-from table import curves, interval, signed
+from probes import read_probes
+from table import interval, signed
 
-from fairseq_syntax.evaluate.contrast import record_of
-from fairseq_syntax.evaluate.curves import MEASURES, in_order
-from fairseq_syntax.evaluate.probes import read_probes
 from fairseq_syntax.evaluate.tables import TableFormat, format_table, mean_and_deviation
 from fairseq_syntax.evaluate.tree_pairs import BOTH_TRANSLATIONS, tree_pairs_of
-from fairseq_syntax.experiment.comparisons import load_comparison, path_of, rivals, tested
+from fairseq_syntax.experiment.answer import rivals, tested
 from fairseq_syntax.experiment.plan import Plan, PlanError, read_plan
 from fairseq_syntax.experiment.run import read_records
 
@@ -54,7 +53,8 @@ class Records:
         records = read_records(plan, self.results / name)
         for baseline in rivals(plan, records):
             for split, _ in tested(plan):
-                comparison = load_comparison(path_of(self.results / name, split, baseline))
+                path = path_of(self.results / name, split, baseline)
+                comparison = json.loads(path.read_text(encoding="utf8"))
                 runs = {system["name"]: len(system["runs"]) for system in comparison["systems"]}
                 for test in comparison["tests"]:
                     seeds = {"seeds": runs[test["system"]], "baseline_seeds": runs[test["baseline"]]}
@@ -128,45 +128,6 @@ def draw_real_text(records: Records):
     return draw_forest(drawn, [""], said, "BLEU minus the mean of the baseline's seeds, with 95 % intervals")
 
 
-def uses_trees(records: Records) -> str:
-    """Table: does it use the tree? Of systems that were trained with gold trees of the generated corpus."""
-    plan, folder = records.plan(GENERATED), records.results / GENERATED
-    probes = read_probes(folder)
-    by_readings = {}
-    for split, test in records.tests(GENERATED):
-        kinds = [kind for kind in test["buckets"] if kind["by"].startswith("label:")]
-        if split == "challenge" and kinds:
-            groups = kinds[0]["groups"]
-            by_readings[test["system"]] = [group["deltas"]["BLEU"][test["system"]] for group in groups]
-    header = ["system", "seeds", "translates both trees, %", "prefers the tree's translation, %"]
-    header += ["Δ BLEU, one reading", "several readings"]
-    rows = []
-    for name, of_seeds in probes["whatif"].items():
-        both = _both_translations(of_seeds)
-        right = probes["attachment"].get(name, {}).values()
-        prefers = mean_and_deviation(100 * record_of(r).right.mean() for r in right) if right else "–"
-        deltas = [
-            f"{signed(delta['mean'])} ({interval(delta['interval'])})" for delta in by_readings.get(name, ())
-        ] or ["–", "–"]
-        rows.append([plan.systems[name].name, len(of_seeds), both, prefers, *deltas])
-    rows.sort(key=lambda row: -float(row[2].split()[0]))
-    return format_table(header, rows, TableFormat.markdown)
-
-
-def worse_trees(records: Records) -> str:
-    """Table: what do worse trees cost? BLEU of the challenge set, of systems that were trained with gold trees."""
-    plan = records.plan(GENERATED)
-    runs = read_records(plan, records.results / GENERATED)
-    found = curves(plan, runs)
-    levels = in_order(level for points in found.values() for level in points)
-    title = next(iter(MEASURES))
-    rows = []
-    for name, points in found.items():
-        row = [mean_and_deviation(MEASURES[title](point) for point in points.get(each, ())) for each in levels]
-        rows.append([name, *row])
-    return f"{title} by UAS of the trees\n\n" + format_table(["system", *map(str, levels)], rows, TableFormat.markdown)
-
-
 # page, paper, parse to train / to translate, name in speed.json, on Multi30k, with gold trees
 _SYSTEMS = [
     ("pascal", "Bugliarello & Okazaki 2020", "yes / yes", "pascal_transformer", "pascal", "pascal"),
@@ -220,7 +181,4 @@ def by_depth(records: Records) -> str:
     return f"{deeper.by_depth(records.plan(deeper.NAME), folder)}\n\n{deeper.of_parser(folder)}"
 
 
-TABLES = {
-    **{"systems": systems, "real-text": real_text, "uses-trees": uses_trees, "worse-trees": worse_trees},
-    "by-depth": by_depth,
-}
+TABLES = {"systems": systems, "real-text": real_text, "by-depth": by_depth}

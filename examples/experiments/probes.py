@@ -1,4 +1,4 @@
-"""Ask the trained models of a table what its `[probes]` say, and record the answers.
+"""Ask the trained models of a table what the file of its name in probes/ says, and record the answers.
 
     python examples/experiments/probes.py examples/experiments/agreement.toml
 
@@ -7,25 +7,95 @@ yet, or whose checkpoints are elsewhere, are left for another time.
 """
 
 import argparse
+import gzip
+import hashlib
 import json
 import os
 import shlex
 import sys
+import tomllib
 from collections.abc import Iterator
 from concurrent.futures import as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
 
 from fairseq_syntax.evaluate.corpus import read_output
-from fairseq_syntax.evaluate.probes import training_of
 from fairseq_syntax.experiment import Experiment
-from fairseq_syntax.experiment.plan import USER_DIR, VERBS, PlanError, Probe
+from fairseq_syntax.experiment.plan import USER_DIR, Plan, PlanError
 from fairseq_syntax.experiment.records import describe, scores
 from fairseq_syntax.experiment.run import Run, RunError, load
 from fairseq_syntax.experiment.schedule import at_once, chosen_runs, held_folder
 from fairseq_syntax.files import written
 from fairseq_syntax.tools.verb import Verb, positive
+
+VERBS = {"contrast": "pairs", "whatif": "pairs", "attachment": "gold", "unparsed": "inputs"}
+"""Verb of a probe -> what it needs."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What trained models are asked besides translating the splits. $VARIABLES are those of the environment, and OUT.
+
+    Fields:
+        name: of the folder of its records.
+        verb: contrast, whatif or attachment of fairseq-syntax, or unparsed: translate without a parse.
+        pairs: folder of minimal pairs, for contrast and whatif.
+        gold: treebank, for attachment.
+        trees: file of trees for contrast, in the folder of the kind that a system reads; without one, Stanza parses.
+        inputs: for unparsed: split -> text of its source, below the output folder.
+        options: of the verb.
+        of_families: further ones, by family.
+        systems: that are asked; default: all.
+    """
+
+    name: str
+    verb: str
+    pairs: str = ""
+    gold: str = ""
+    trees: str = ""
+    inputs: dict[str, str] = field(default_factory=dict)
+    options: str = ""
+    of_families: dict[str, str] = field(default_factory=dict)
+    systems: tuple[str, ...] = ()
+
+
+def probes_of(plan: Plan) -> dict[str, Probe]:
+    """The probes of an experiment, by name. Raises PlanError: the file of probes says something that does not fit."""
+    path = plan.path.parent / "probes" / plan.path.name
+    content = tomllib.loads(path.read_text(encoding="utf8")) if path.exists() else {}
+    try:
+        probes = {name: Probe(name, **values) for name, values in content.items()}
+    except TypeError as error:
+        raise PlanError(f"{path}: {error}") from None
+    for probe in probes.values():
+        if not getattr(probe, VERBS.get(probe.verb, "trees")) or probe.verb not in VERBS:
+            raise PlanError(f"{path}: {probe.name}: give a verb of {', '.join(VERBS)}, and its {set(VERBS.values())}")
+        for names, known in (
+            (probe.systems, plan.systems),
+            (probe.inputs, plan.splits),
+            (probe.of_families, plan.families),
+        ):
+            if set(names) - known.keys():
+                raise PlanError(f"{path}: {probe.name}: {set(names) - known.keys()}; choose from {', '.join(known)}")
+    return probes
+
+
+def read_probes(folder: Path) -> dict[str, dict[str, dict[str, dict]]]:
+    """The records below a folder of results: name of a probe -> name of a system -> seed -> record, sorted."""
+    found: dict[str, dict[str, dict[str, dict]]] = {}
+    for path in sorted(folder.glob("*/*.json.gz")):
+        record = json.loads(gzip.decompress(path.read_bytes()))
+        found.setdefault(path.parent.name, {}).setdefault(record["system"], {})[str(record["seed"])] = record
+    return found
+
+
+def training_of(run: dict) -> dict:
+    """A fingerprint of the training of a run, of what its record has of it."""
+    known = {"command": run["commands"]["train"]} if "train" in run.get("commands", {}) else {}
+    if "curve" in run:
+        known["curve"] = hashlib.sha256(json.dumps(run["curve"], sort_keys=True).encode()).hexdigest()
+    return known
 
 
 @dataclass(frozen=True)
@@ -194,12 +264,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     experiment = Experiment(args.table, args.output, args.results)
-    plan = experiment.plan
+    plan, known = experiment.plan, probes_of(experiment.plan)
     for name in args.probes or ():
-        if name not in plan.probes:
-            raise PlanError(f"--probes {name}: choose from {', '.join(plan.probes) or 'none'}")
+        if name not in known:
+            raise PlanError(f"--probes {name}: choose from {', '.join(known) or 'none'}")
     runs = chosen_runs(plan, experiment.out, experiment.results, args.only, () if args.gpu else ("--cpu",))
-    probes = [probe for name, probe in plan.probes.items() if not args.probes or name in args.probes]
+    probes = [probe for name, probe in known.items() if not args.probes or name in args.probes]
     probes = [probe for probe in probes if _can_be_asked(probe, bool(args.probes))]
     every = [Question(probe, run) for probe in probes for run in runs]
     left = [question for question in every if question.applies and not question.record.exists()]

@@ -1,11 +1,10 @@
 """Write the tables of docs/ and the figures of README from the records in docs/results/.
 
 A table stands between `<!-- records: NAME -->` and `<!-- end of records -->`; its systems are those of NAME.toml here.
-`<!-- records: NAME PROBE -->` is what models were asked besides. `<!-- table: NAME -->` to `<!-- end of table -->` is
-a table of overview.py, and a figure between `<!-- NAME SYSTEM SPLIT WHAT -->` and `<!-- -->` is of the comparison of a
-system with its baseline. `<!-- scale -->` and `<!-- speed -->` have figures of benchmarks/, kept in docs/results/;
-`<!-- parents KEY … -->` to `<!-- -->` has one of parent_weights.py. Pictures are drawn into differences-NAME.svg,
-parse-quality-NAME.svg and learning-NAME.svg. In docs/systems/index.md, a cell that begins with
+`<!-- table: NAME -->` to `<!-- end of table -->` is a table of overview.py, and a figure between a mark such as
+`<!-- NAME SYSTEM SPLIT WHAT -->` and `<!-- -->` is of the comparison of a system with its baseline. `<!-- scale -->`
+and `<!-- speed -->` have figures of benchmarks/, kept in docs/results/; `<!-- parents KEY … -->` to `<!-- -->` has one
+of parent_weights.py. Pictures are drawn into differences-NAME.svg. In docs/systems/index.md, a cell that begins with
 `<!-- BLEU of SYSTEM, … -->` or `<!-- agreement of SYSTEM, … -->` has the figures of the agreement corpus.
 """
 
@@ -20,14 +19,11 @@ from pathlib import Path
 from statistics import mean
 
 import overview
+from compared import breakdown, is_of, path_of
 from pictures import draw_differences
-from table import commits, controls, curves, differences, figures, learning, tables
+from table import commits, controls, differences, figures, tables
 
-from fairseq_syntax.evaluate.curves import draw_parse_quality, draw_training
-from fairseq_syntax.evaluate.probes import read_probes
-from fairseq_syntax.evaluate.probes import tables as tables_of_probe
-from fairseq_syntax.evaluate.tables import TableFormat, format_table
-from fairseq_syntax.experiment.comparisons import breakdown, controlled, is_of, load_comparison, path_of, rivals, tested
+from fairseq_syntax.experiment.answer import controlled, rivals, tested
 from fairseq_syntax.experiment.plan import CHECKOUT, Plan, PlanError, read_plan
 from fairseq_syntax.experiment.run import read_records
 from fairseq_syntax.pictures.figures import save_figure
@@ -38,7 +34,7 @@ import timing
 
 SYSTEMS = "systems/index.md"
 """The page that lists all architectures."""
-_BLOCK = re.compile(r"(<!-- records: ([\w-]+)(?: ([\w-]+))? -->\n).*?(<!-- end of records -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- records: ([\w-]+) -->\n).*?(<!-- end of records -->)", re.DOTALL)
 _FIGURES = re.compile(r"(<!-- (scale|speed) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 _TABLE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 _SAID = re.compile(r"(<!-- ([\w-]+) ([\w-]+) ([\w-]+) (" + "|".join(overview.OF_FIGURE) + r") -->)[^<]*(<!-- -->)")
@@ -53,34 +49,15 @@ def _pictures(plan: Plan, folder: Path) -> dict[str, tuple[str, Callable]]:
         split: [one for one in found if not plan.families[plan.systems[one["baselines"][0]].family].characters]
         for split, found in _compared(plan, records, folder)[0].items()
     }
-    found, learners = curves(plan, records), learning(plan, records)
     trees = {name: system.trees for name, system in plan.systems.items()}
-    seeds = ", ".join(
-        f"{name}: {len(runs)}, trained for {mean(one['minutes']['train'] for one in runs.values()):.0f} minutes"
-        for name, runs in learners.items()
+    file, caption = (
+        f"differences-{plan.name}.svg",
+        "BLEU minus that of the baseline, with 95 % intervals: over other sentences and, where a system or its "
+        "baseline has several seeds, over other seeds",
     )
-    entries = [entry for runs in learners.values() for record in runs.values() for entry in record["curve"]]
-    of_learners = "BLEU" if all("bleu" in entry for entry in entries) else "loss (log scale; lower is better)"
-    pictures = {
-        f"differences-{plan.name}.svg": (
-            "BLEU minus that of the baseline, with 95 % intervals: over other sentences and, where a system or its "
-            "baseline has several seeds, over other seeds",
-            lambda: draw_differences(against, trees),
-        ),
-        f"parse-quality-{plan.name}.svg": (
-            "BLEU on the challenge set by the UAS of the trees: means, and the range from the lowest to the highest "
-            "seed; `tag` reads only labels, which are gold wherever heads were replaced",
-            lambda: draw_parse_quality(found),
-        ),
-        f"learning-{plan.name}.svg": (
-            f"Validation {of_learners} of systems that translate characters, a line for each seed ({seeds})",
-            lambda: draw_training(learners, "character"),
-        ),
-    }
     # a picture of one or two numbers says less than the table
     rows = sum(len(one["systems"]) - 1 for one in next(iter(against.values()), ()))
-    there = [rows > 2, bool(found), bool(learners)]
-    return {file: pictures[file] for file, some in zip(pictures, there, strict=True) if some}
+    return {file: (caption, lambda: draw_differences(against, trees))} if rows > 2 else {}
 
 
 def generated(plan: Plan, folder: Path, up: str = "") -> str:
@@ -126,57 +103,18 @@ def generated(plan: Plan, folder: Path, up: str = "") -> str:
 def _compared(plan: Plan, records: list[dict], folder: Path) -> tuple[dict[str, list[dict]], dict[str, list[dict]]]:
     """Split -> comparisons with each baseline, and with each control; PlanError if they are older than the records."""
 
-    def read(split: str, baseline: str, systems: dict, kinds: list[str]) -> dict:
+    def read(split: str, baseline: str, systems: list[str], kinds: list[str]) -> dict:
         path = path_of(folder, split, baseline)
-        comparison = load_comparison(path) if path.exists() else {}
-        if not is_of(comparison, systems, split, kinds):
+        comparison = json.loads(path.read_text(encoding="utf8")) if path.exists() else {}
+        if not is_of(comparison, [record for record in records if record["system"] in systems], split, kinds):
             how = "older than the records or this program" if path.exists() else "missing"
-            command = f"fairseq-syntax experiment --report {plan.path} --output FOLDER --results {folder}"
-            raise PlanError(f"{path}: {how}; run {command}")
+            raise PlanError(f"{path}: {how}; run examples/experiments/compared.py {plan.path} FOLDER {folder}")
         return comparison
 
     baselines, of_controls = rivals(plan, records).items(), controlled(plan, records).items()
     return (
         {name: [read(name, *one, breakdown(split)) for one in baselines] for name, split in tested(plan)},
         {name: [read(name, *one, []) for one in of_controls] for name, _ in tested(plan)},
-    )
-
-
-def asked(plan: Plan, probe: str, folder: Path, up: str = "") -> str:
-    """What the records of a probe say, and how many of the models that are to be asked have one.
-
-    Args:
-        plan: with its probes.
-        probe: its name.
-        folder: with the plan's records.
-        up: from the page to docs/.
-
-    Raises:
-        PlanError: there is no such probe, or records that cannot be read or do not go together.
-    """
-    if probe not in plan.probes:
-        raise PlanError(f"{plan.path}: no probe {probe}; choose from {', '.join(plan.probes) or 'none'}")
-    systems = plan.probes[probe].systems or tuple(plan.systems)
-    wanted = [f"{name}-{seed}" for name in systems for seed in plan.seeds_of(plan.systems[name])]
-    try:
-        found = read_probes(folder).get(probe, {})
-        answers = {name: found[name] for name in systems if name in found}
-        if not answers:
-            return f"No model of {len(wanted)} has a record yet."
-        records = read_records(plan, folder)
-        runs = {name: {str(r["seed"]): r for r in records if r["system"] == name} for name in answers}
-        shown = [
-            f"{table.title}\n\n{format_table(table.header, table.rows, TableFormat.markdown)}"
-            for table in tables_of_probe(answers, runs, systems[0], 1)
-        ]
-    except ValueError as error:
-        raise PlanError(str(error)) from None
-    found = [record for of_system in answers.values() for record in of_system.values()]
-    said = "All models" if len(found) == len(wanted) else f"{len(found)} of {len(wanted)} models so far"
-    place = f"results/{plan.name}/{probe}"
-    return (
-        f"{said}; records: [docs/{place}]({up}{place}), of {commits(found)}. Mean ± standard deviation over seeds.\n\n"
-        + "\n\n".join(shown)
     )
 
 
@@ -196,8 +134,7 @@ def renewed(text: str, boards: Path, results: Path, up: str = "") -> str:
     def block(match: re.Match) -> str:
         plan = read_plan(boards / f"{match[2]}.toml")
         folder = results / match[2]
-        content = asked(plan, match[3], folder, up) if match[3] else generated(plan, folder, up)
-        return f"{match[1]}\n{content}\n\n{match[4]}"
+        return f"{match[1]}\n{generated(plan, folder, up)}\n\n{match[3]}"
 
     def measured(match: re.Match) -> str:
         record = json.loads((results / f"{match[2]}.json").read_text(encoding="utf8"))

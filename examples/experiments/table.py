@@ -3,9 +3,7 @@
 import re
 import statistics
 from collections import defaultdict
-from itertools import chain
 
-from fairseq_syntax.evaluate.curves import MEASURES, Parses, in_order, parse_points
 from fairseq_syntax.evaluate.significance import holm
 from fairseq_syntax.evaluate.tables import TableFormat, format_table, mean_and_deviation, probability
 from fairseq_syntax.experiment.plan import Plan
@@ -27,12 +25,6 @@ def tables(plan: Plan, records: list[dict]) -> str:
                 if split.challenge
                 for group, title in (("attractors", "attractors"), ("distance", "words between subject and verb"))
             ]
-    if curves(plan, records):
-        parts += [
-            f"{plan.curve.split}: {title}, of systems trained with gold trees, by UAS of the parses that they read\n\n"
-            + _curve(plan, records, title)
-            for title in MEASURES
-        ]
     return "\n\n".join(parts) or "no run has a record yet"
 
 
@@ -170,41 +162,6 @@ def commits(records: list[dict]) -> str:
     changed = sum("-changed" in " ".join([record["commit"], *record.get("commits", ())]) for record in records)
     said = f"commit {', '.join(names)}" if len(names) <= 3 else f"{len(names)} commits"
     return f"{said} ({changed} with changed files)" if changed else said
-
-
-def curves(plan: Plan, records: list[dict]) -> dict[str, dict[Parses, list[dict]]]:
-    """See `parse_points`; systems in the order of the table."""
-    return parse_points(_runs(plan, records))
-
-
-def learning(plan: Plan, records: list[dict]) -> dict[str, dict[str, dict]]:
-    """Records of those that translate characters, for `draw_training`: the rivals of a baseline in one panel.
-
-    They may be far from the end of their training, and then only its course can be compared.
-    """
-    families = {record["family"]: plan.families[record["family"]] for record in records}
-    some = [
-        record | {"family": families[record["family"]].baseline or record["family"]}
-        for record in records
-        if families[record["family"]].characters and record.get("curve")
-    ]
-    return _runs(plan, some)
-
-
-def _runs(plan: Plan, records: list[dict]) -> dict[str, dict[str, dict]]:
-    by_system = _by_system(plan, records)
-    return {name: {str(record["seed"]): record for record in runs} for name, runs in by_system.items()}
-
-
-def _curve(plan: Plan, records: list[dict], title: str) -> str:
-    """A row a system, a column a UAS: means over seeds."""
-    found = curves(plan, records)
-    levels = in_order(chain.from_iterable(found.values()))
-    rows = [
-        [name, *(mean_and_deviation(MEASURES[title](point) for point in points.get(each, ())) for each in levels)]
-        for name, points in found.items()
-    ]
-    return format_table(["system", *map(str, levels)], rows, TableFormat.markdown)
 
 
 def _by_system(plan: Plan, records: list[dict]) -> dict[str, list[dict]]:

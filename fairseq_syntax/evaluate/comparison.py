@@ -339,7 +339,7 @@ def tables(comparison: dict, form: str) -> list[str]:
     for buckets in comparison["buckets"]:
         parts.append(bucket_table(comparison, buckets, form))
         parts += [_note(note, form) for note in notes(buckets)]
-    return [*parts, _settings(comparison, form)]
+    return [*parts, settings(comparison, form)]
 
 
 def score_tables(comparison: dict, form: str) -> Iterator[tuple[str, str]]:
@@ -502,7 +502,7 @@ def bucket_table(comparison: dict, buckets: dict, form: str) -> str:
     return format_table(header, rows, form)
 
 
-def _settings(comparison: dict, form: str) -> str:
+def settings(comparison: dict, form: str) -> str:
     """The settings needed to reproduce the numbers."""
     chance = comparison["chance"]
     rows = [

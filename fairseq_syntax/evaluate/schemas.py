@@ -38,7 +38,6 @@ _SHARE = _keys({"accuracy": NUMBER})
 _AGREEMENT = _keys({"overall": _SHARE}, {"attractors": _map(_SHARE), "distance": _map(_SHARE)})
 _SCORES = _keys({"BLEU": _keys({"score": NUMBER, "signature": TEXT})}, {"chrF": _SCORE, "agreement": _AGREEMENT})
 _WHOSE = {"system": TEXT, "seed": {"type": ["integer", "string"]}}
-_POINT = _keys({"parses": TEXT, "UAS": NUMBER, "BLEU": _SCORE, "chrF": _SCORE, "agreement": _AGREEMENT})
 
 # what the tables of an experiment need besides
 _OF_TRAINING = {
@@ -46,7 +45,7 @@ _OF_TRAINING = {
     **{"sha256": _map(TEXT), "checkpoint": _keys({"chosen": TEXT})},
 }
 _SOMETIMES = {
-    **{"corpus": TEXT, "commits": _list(TEXT), "curve_of_parses": _list(_POINT)},
+    **{"corpus": TEXT, "commits": _list(TEXT)},
     "curve": _list(_keys({"updates": NUMBER, "loss": NUMBER}, {"bleu": NUMBER})),
 }
 _COMMANDS = {"train": TEXT, "generate": TEXT}
@@ -62,67 +61,8 @@ _HEADS = _keys(
 )
 CONTRAST = _keys({**_PAIRS, "measure": TEXT, "correct": _list(NUMBER), "incorrect": _list(NUMBER)})
 """Record of `contrast --output`."""
-_TWO = _list(_list(TEXT, 2))
-_ASKED = {
-    "contrast": CONTRAST,
-    "whatif": _keys({**_PAIRS, "references": _TWO, "translations": _TWO, "scores": _list(_list(_list(NUMBER, 2), 2))}),
-    "attachment": _keys(
-        {"format": {"const": 1}, "digest": TEXT, "scores": _keys(dict.fromkeys(("trees", "L", "R"), _HEADS))}
-    ),
-    "unparsed": _keys({"scores": _map(_SCORES)}),
-}
-PROBE = {
-    "allOf": [
-        _keys(
-            {**_WHOSE, "commit": TEXT, "verb": {"enum": list(_ASKED)}},
-            {"training": _keys({}, {"command": TEXT, "commit": TEXT, "curve": TEXT})},
-        ),
-        *({"if": {"properties": {"verb": {"const": verb}}}, "then": content} for verb, content in _ASKED.items()),
-    ]
-}
-"""Record of a question that a trained model was asked, `examples/experiments/probes.py`."""
-
-_ENDS = _list(NUMBER, 2)
-_SUMMARY = _keys({"runs": _list(NUMBER), "mean": NUMBER, "sd": _or_null(NUMBER), "interval": _ENDS})
-_TESTED = _keys({"randomization": NUMBER, "runs": _or_null(NUMBER)})
-_GROUP = {
-    **{"label": TEXT, "size": COUNT},
-    "scores": _map(_map(_SUMMARY)),
-    "deltas": _map(_map(_keys({"mean": NUMBER, "interval": _ENDS}))),
-}
-_COMPARED = _keys(
-    {
-        "systems": _list(
-            _keys({"name": TEXT, "runs": _list(TEXT), "scores": _keys({"BLEU": _keys({"runs": _list(NUMBER)})})})
-        ),
-        "baselines": {**_list(TEXT), "minItems": 1},
-        "tests": _list(
-            _keys(
-                {
-                    **{
-                        "baseline": TEXT,
-                        "system": TEXT,
-                        "delta": NUMBER,
-                        "interval": _ENDS,
-                        "p": _TESTED,
-                        "holm": _TESTED,
-                    },
-                    "detectable": _or_null(NUMBER),
-                }
-            )
-        ),
-        "buckets": _list(_keys({"by": TEXT, "title": TEXT, "groups": _list(_keys(_GROUP))})),
-    }
-)
 FORMAT = 3
 """Of what `compare --format json` prints."""
-COMPARISON = {
-    "allOf": [
-        _keys({"format": COUNT}),
-        {"if": {"properties": {"format": {"const": FORMAT}}}, "then": _COMPARED},
-    ]
-}
-"""What `compare --format json` prints of BLEU; of other formats, nothing but the format is checked."""
 
 
 def read_json(path: str | Path, schema: dict, advice: str) -> dict:

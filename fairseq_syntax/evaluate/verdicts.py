@@ -68,7 +68,7 @@ def _verdict(comparison: dict, pair: tuple[dict, dict], tests: list[dict]) -> st
         if first["detectable"] is not None:
             seen = rounded(first["detectable"], metric["digits"])
             line += f"; a true difference of {seen} would be found four times in five"
-    return line + _of_length(first, pair, metric) + _of_seeds(pair, runs, metric)
+    return line + (_of_length(first, pair, metric) if better else "") + _of_seeds(pair, runs, metric)
 
 
 def _direction(test: dict, metric: dict) -> int:

@@ -1,19 +1,17 @@
 """What to expect of an experiment, and what came out: in words, as tables, and as pages."""
 
-import subprocess
-import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..evaluate.comparison import compare
+from ..evaluate.report import page
 from ..evaluate.results import read_results, translations
 from ..evaluate.verdicts import verdicts
 from ..files import written
 from ..trees.text import read_lines
-from .comparisons import compare_all, controlled, rivals, tested
 from .corpus import text_of
-from .plan import Plan
-from .records import environment
-from .run import RunError, read_records
+from .plan import Plan, Split, System
+from .run import read_records
 
 # words of a sentence, at most -> pairs -> BLEU of the Transformer with them, docs/corpus.md#the-file
 MEASURED = {14: {1_000: 13.2, 10_000: 30.4}, None: {3_000: 1.4, 10_000: 2.0, 30_800: 9.8}}
@@ -40,49 +38,61 @@ def expectation(plan: Plan) -> list[str]:
     ]
 
 
+def rivals(plan: Plan, records: list[dict]) -> dict[str, list[str]]:
+    """Baseline -> systems with records beside it, the baseline first; a baseline of each family."""
+    return _beside(plan, records, lambda system: plan.families[system.family].baseline)
+
+
+def controlled(plan: Plan, records: list[dict]) -> dict[str, list[str]]:
+    """The same of controls: systems that lack the syntax alone."""
+    return _beside(plan, records, lambda system: system.control)
+
+
+def _beside(plan: Plan, records: list[dict], other: Callable[[System], str]) -> dict[str, list[str]]:
+    there, found = {record["system"] for record in records}, {}
+    for name, system in plan.systems.items():
+        baseline = other(system)
+        if name != baseline and {name, baseline} <= there:
+            found.setdefault(baseline, [baseline]).append(name)
+    return found
+
+
+def tested(plan: Plan) -> Iterator[tuple[str, Split]]:
+    """The splits that systems are compared on: all but the one that checkpoints are chosen on."""
+    return ((name, split) for name, split in plan.splits.items() if name != "valid")
+
+
 def answer(plan: Plan, out: Path, results: Path) -> list[str]:
     """Write the reports of all systems that have records beside their baseline's; returns what they say in words.
 
     report.html and report.txt are in the output folder; with several test sets or families, their names follow.
 
-    Raises ValueError: a record, or what is needed to compare, is not as it should be.
+    Raises ValueError: a record, or what is needed to compare, is not as it should be; OSError: a text is missing.
     """
-    compare_all(plan, out, results)
     records = read_records(plan, results)
-    families, said, kept = rivals(plan, records), [], read_results(results)
-    tests = list(tested(plan))
+    families, said, tests = rivals(plan, records), [], list(tested(plan))
+    kept = read_results(results) if families else {}
     for name, split in tests:
         about = f"{name}: " if len(tests) > 1 else ""
         for baseline, systems in families.items():
-            others = [system for system in systems if system != baseline]
-            controls = {c: [s for s in of if s != c] for c, of in controlled(plan, records).items() if c in systems}
+            controls = {c: of[1:] for c, of in controlled(plan, records).items() if c in systems}
             compared = compare(
-                translations(results, kept, name, list(systems)),
+                translations(results, kept, name, systems),
                 [str(out / split.reference)],
                 str(out / split.source) if split.source else None,
-                {baseline: others, **controls},
+                {baseline: systems[1:], **controls},
                 records=kept,
                 split=name,
                 metrics=("BLEU", "chrF"),
                 tokenize=plan.tokenize,
             )
             more = [name] * (len(tests) > 1) + [baseline] * (len(families) > 1)
-            common = [str(results), "--split", name, "--reference", str(out / split.reference)]
-            common += ["--tokenize", plan.tokenize, "--metrics", "BLEU", "chrF"]
-            common += [word for each in (baseline, *controls) for word in ("--baseline", each)]
-            common += [word for system in systems for word in ("--system", system)]
-            common += ["--source", str(out / split.source), "--by", "length"] if split.source else []
             stem = out / "-".join(["report", *more])
-            with written(f"{stem}.txt") as file:
-                file.write("\n\n".join(compared.tables()) + "\n")
-            _call("report", *common, "--title", f"{plan.name}: {name}", "--output", f"{stem}.html", "--overwrite")
+            for suffix, text in (
+                ("txt", "\n\n".join(compared.tables()) + "\n"),
+                ("html", page(compared, f"{plan.name}: {name}")),
+            ):
+                with written(f"{stem}.{suffix}") as file:
+                    file.write(text)
             said += [about + line for line in verdicts(compared.content)]
     return said
-
-
-def _call(verb: str, *arguments: str) -> str:
-    command = [sys.executable, "-m", "fairseq_syntax", verb, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment())
-    if done.returncode:
-        raise RunError(f"fairseq-syntax {verb}: {done.stderr.strip()[-300:]}")
-    return done.stdout

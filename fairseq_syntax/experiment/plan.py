@@ -15,8 +15,6 @@ CHECKOUT = USER_DIR.parent
 TREES = ("gold", "parser", "random", "linear", "ud")
 # those that are made of the parser's: kind -> `perturb --trees`
 PERTURBED = {"linear": "right", "random": "random"}
-# verb of a probe -> what it needs
-VERBS = {"contrast": "pairs", "whatif": "pairs", "attachment": "gold", "unparsed": "inputs"}
 _TYPES = {
     str: 'a text, such as "a"',
     int: "a whole number",
@@ -135,50 +133,6 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Curve:
-    """How translations get worse with the parses: a split that some systems translate with parses of another quality.
-
-    Fields:
-        split: whose sentences and reference these are.
-        gold: its right parses, CoNLL-U below the output folder.
-        parses: such files, and the subset of the data directory that has each.
-        systems: those that read the parses, and their options of fairseq-generate for it.
-    """
-
-    split: str
-    gold: str
-    parses: dict[str, str]
-    systems: dict[str, str]
-
-
-@dataclass(frozen=True)
-class Probe:
-    """What trained models are asked besides translating the splits. $VARIABLES are those of the environment, and OUT.
-
-    Fields:
-        name: of the folder of its records.
-        verb: contrast, whatif or attachment of fairseq-syntax, or unparsed: translate without a parse.
-        pairs: folder of minimal pairs, for contrast and whatif.
-        gold: treebank, for attachment.
-        trees: file of trees for contrast, in the folder of the kind that a system reads; without one, Stanza parses.
-        inputs: for unparsed: split -> text of its source, below the output folder.
-        options: of the verb.
-        of_families: further ones, by family.
-        systems: that are asked; default: all.
-    """
-
-    name: str
-    verb: str
-    pairs: str = ""
-    gold: str = ""
-    trees: str = ""
-    inputs: dict[str, str] = field(default_factory=dict)
-    options: str = ""
-    of_families: dict[str, str] = field(default_factory=dict)
-    systems: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class System:
     """A line of the table.
 
@@ -214,8 +168,6 @@ class Plan:
         detokenize: tokenizer and language of translations in tokens whose references are raw text; nothing where
             those are in tokens as well, or the data have a recipe of the text.
         tokenize: sacrebleu's tokenizer, for BLEU.
-        curve: over the quality of parses, or none.
-        probes: see `Probe`.
     """
 
     name: str
@@ -232,8 +184,6 @@ class Plan:
     corpus: Corpus | None = None
     cleaning: Cleaning = Cleaning()
     text: Text = Text()
-    curve: Curve | None = None
-    probes: dict[str, Probe] = field(default_factory=dict)
 
     def runs(self) -> list[tuple[System, int]]:
         """All (system, seed), a seed of every system before the next."""
@@ -301,17 +251,17 @@ def read_plan(path: Path) -> Plan:
         content = tomllib.loads(path.read_text(encoding="utf8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise PlanError(f"{path}: {error}") from None
-    for key in ("splits", "families", "systems", "probes"):
+    for key in ("splits", "families", "systems"):
         if not isinstance(content.get(key, {}), dict):
             raise PlanError(f"{path}: {key} = {content[key]!r}: give a table, [{key}]")
     _inherit(path, content.get("families", {}))
     parts: dict = {}
-    for key, kind in (("splits", Split), ("families", Family), ("systems", System), ("probes", Probe)):
+    for key, kind in (("splits", Split), ("families", Family), ("systems", System)):
         parts[key] = {
-            name: _build(kind, f"{path}: {key}.{name}", values, **({"name": name} if kind in (System, Probe) else {}))
+            name: _build(kind, f"{path}: {key}.{name}", values, **({"name": name} if kind is System else {}))
             for name, values in content.pop(key, {}).items()
         }
-    for key, kind in (("curve", Curve), ("corpus", Corpus), ("cleaning", Cleaning), ("text", Text)):
+    for key, kind in (("corpus", Corpus), ("cleaning", Cleaning), ("text", Text)):
         if key in content:
             parts[key] = _build(kind, f"{path}: {key}", content.pop(key))
     plan = _of_raw_text(_build(Plan, str(path), content, path=path, **parts))
@@ -319,12 +269,6 @@ def read_plan(path: Path) -> Plan:
         _check_family(f"{path}: families.{name}", family)
     for system in plan.systems.values():
         _check_system(plan, system)
-    for probe in plan.probes.values():
-        _check_probe(plan, probe)
-    if plan.curve and (plan.curve.split not in plan.splits or not plan.curve.systems.keys() <= plan.systems.keys()):
-        raise PlanError(f"{path}: curve: its split and its systems must be among those of the table")
-    for options in plan.curve.systems.values() if plan.curve else ():
-        _check_options(f"{path}: curve", options)
     if plan.default_trees not in TREES:
         raise PlanError(f"{path}: default_trees = {plan.default_trees!r}; choose from {', '.join(TREES)}")
     if "valid" not in plan.splits:
@@ -376,25 +320,6 @@ def _check_system(plan: Plan, system: System) -> None:
     baseline = plan.families[system.family].baseline
     if baseline and baseline not in plan.systems:
         raise PlanError(f"{plan.path}: families.{system.family}: baseline {baseline} is not among the systems")
-
-
-def _check_probe(plan: Plan, probe: Probe) -> None:
-    where = f"{plan.path}: probes.{probe.name}"
-    if probe.verb not in VERBS:
-        raise PlanError(f"{where}: verb = {probe.verb!r}; choose from {', '.join(VERBS)}")
-    needed = VERBS[probe.verb]
-    if not getattr(probe, needed):
-        raise PlanError(f"{where}: {needed} is missing; {probe.verb} needs it")
-    for what, names, known in (
-        ("systems", probe.systems, plan.systems),
-        ("of_families", probe.of_families, plan.families),
-        ("inputs", probe.inputs, plan.splits),
-    ):
-        for name in names:
-            if name not in known:
-                raise PlanError(f"{where}: {what}: {name}; choose from {', '.join(known)}")
-    for options in (probe.options, *probe.of_families.values()):
-        _check_options(where, options)
 
 
 def _check_options(where: str, options: str) -> None:

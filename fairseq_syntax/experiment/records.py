@@ -13,9 +13,8 @@ from pathlib import Path
 
 import sacrebleu
 
-from ..evaluate.treebank import Comparison
 from ..files import checksum
-from ..trees import read_conllu, text
+from ..trees import text
 from .plan import CHECKOUT, USER_DIR, PlanError, Split
 
 _JSON = re.compile(r"\| INFO \| (train|valid) \| (\{.*\})$")
@@ -186,15 +185,6 @@ def scores(hypotheses: list[str], out: Path, split: Split, tokenize: str) -> dic
         except judge.ScoreError as error:
             raise PlanError(str(error)) from None
     return result
-
-
-@cache
-def uas(parses: Path, gold: Path) -> float:
-    """Share of words, punctuation included, whose head is the right one, in percent."""
-    compared = Comparison()
-    for right, found in zip(read_conllu(gold), read_conllu(parses), strict=True):
-        compared.add(right, found)
-    return round(100 * compared.heads / compared.words, 2)
 
 
 def _score(metric, hypotheses: list[str], references: list[str]) -> dict:

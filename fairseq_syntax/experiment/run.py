@@ -29,7 +29,7 @@ from ..evaluate.corpus import read_output
 from ..evaluate.schemas import TRAINED, check_name, read_json
 from ..files import lock, written
 from .plan import CHECKOUT, USER_DIR, Family, Plan, PlanError, System
-from .records import COMMIT, commit, describe, environment, hashes, read_lines, read_log, scores, uas
+from .records import COMMIT, commit, describe, environment, hashes, read_lines, read_log, scores
 
 _SHARED = "--num-workers 0 --log-format json --log-interval 50 --no-progress-bar".split()
 _OUT = "@OUT@"  # what shells read as it is
@@ -151,11 +151,11 @@ class Run:
             command += ["--patience", str(family.patience)]
         return [*command, "--no-epoch-checkpoints", "--save-dir", str(self.folder / "checkpoints")]
 
-    def generate_command(self, subset: str, options: str = "") -> list[str]:
+    def generate_command(self, subset: str) -> list[str]:
         """fairseq-generate for a subset of the data, with the best checkpoint."""
         command = ["fairseq-generate", str(self.data), "--user-dir", str(USER_DIR), *self.device]
         command += ["--gen-subset", subset, "--path", str(self.checkpoint)]
-        return [*command, *shlex.split(self.family.generate), *shlex.split(options)]
+        return [*command, *shlex.split(self.family.generate)]
 
     def commands(self) -> dict[str, str]:
         """What a record says of how it was made."""
@@ -205,7 +205,7 @@ class Run:
         for name, split in self.plan.splits.items():
             self._translate(split.subset, self.folder / f"{name}.txt")
         translating = time.monotonic() - started
-        self._write(translating, self._follow_curve())
+        self._write(translating)
 
     def _has_ended(self) -> bool:
         """Whether the last training in the log came to its end: called again, fairseq-train would go on."""
@@ -248,9 +248,9 @@ class Run:
         if partial:
             partial.replace(output)
 
-    def _translate(self, subset: str, goal: Path, options: str = "") -> list[str]:
+    def _translate(self, subset: str, goal: Path) -> list[str]:
         """Translations of a subset in its order, in the file `goal` as well; made again if the command has changed."""
-        command = self.generate_command(subset, options)
+        command = self.generate_command(subset)
         made_by, asked = goal.with_suffix(".command"), self.relative(command) + "\n"
         if not made_by.exists() or made_by.read_text(encoding="utf8") != asked:
             made_by.unlink(missing_ok=True)
@@ -269,19 +269,6 @@ class Run:
                 goal.with_suffix(".tokens").replace(goal)
             made_by.write_text(asked, encoding="utf8")
         return read_lines(goal)
-
-    def _follow_curve(self) -> list[dict]:
-        """UAS of the parses, and scores of what the system makes of them; nothing if it reads none."""
-        curve = self.plan.curve
-        if curve is None or self.system.name not in curve.systems:
-            return []
-        points, options = [], curve.systems[self.system.name]
-        for parses, subset in curve.parses.items():
-            goal = self.folder / f"curve-{subset}.txt"
-            hypotheses = self._translate(subset, goal, options)
-            scored = scores(hypotheses, self.out, self.plan.splits[curve.split], self.plan.tokenize)
-            points.append({"parses": parses, "UAS": uas(self.out / parses, self.out / curve.gold), **scored})
-        return points
 
     def _end(self, updates: int) -> str:
         """Why training ended."""
@@ -324,7 +311,7 @@ class Run:
                     self.record.unlink()
                     raise
 
-    def _write(self, translating: float, curve: list[dict]) -> None:
+    def _write(self, translating: float) -> None:
         """Write the record, and the translations beside it. RunError: somebody else has written one in the meantime."""
         log = read_log(self.folder / "train.log")
         record = {
@@ -341,8 +328,6 @@ class Run:
             "checkpoint": {"chosen": self.checkpoint.stem},
             "scores": {},
         }
-        if curve:
-            record["curve_of_parses"] = curve
         record["minutes"]["translate"] = round(translating / 60, 1)
         packed = {}
         for name, split in self.plan.splits.items():

@@ -15,7 +15,6 @@ from contract.command_lines import REPOSITORY
 from sacrebleu.metrics import BLEU
 from sacrebleu.metrics.bleu import BLEUScore
 
-from fairseq_syntax.evaluate.probes import read_probes
 from fairseq_syntax.evaluate.tree_pairs import BOTH_TRANSLATIONS, tree_pairs_of
 
 EXPERIMENTS = REPOSITORY / "examples" / "experiments"
@@ -79,9 +78,8 @@ def recorded(table: Path, folder: Path, system: str = "a", seed: int = 1, score:
 def test_tables_and_figures_are_those_of_the_records(results):
     assert results.main(["--check"]) == 0, "run: python examples/experiments/results.py"
     pages = [page.read_text(encoding="utf8") for page in (REPOSITORY / "docs").rglob("*.md")]
-    shown = {match.group(2, 3) for text in pages for match in results._BLOCK.finditer(text)}
-    boards = [results.read_plan(path) for path in EXPERIMENTS.glob("*.toml")]
-    assert shown == {(board.name, probe) for board in boards for probe in (None, *board.probes)}
+    shown = {match[2] for text in pages for match in results._BLOCK.finditer(text)}
+    assert shown == {results.read_plan(path).name for path in EXPERIMENTS.glob("*.toml")}
 
 
 def test_cells_of_a_list_of_systems_are_filled(results, tmp_path):
@@ -148,31 +146,6 @@ def test_a_changed_record_shows(results, tmp_path):
         results.renewed(two, tmp_path, tmp_path)
 
 
-def test_a_curve_is_a_table(results, tmp_path):
-    curve = '[curve]\nsplit = "test"\ngold = "g"\nparses = { g = "test", h = "test1" }\nsystems = { a = "" }\n'
-    (tmp_path / "toy.toml").write_text(BOARD + curve, encoding="utf8")
-    (tmp_path / "toy").mkdir()
-
-    def point(parses: str, uas: float, score: float) -> dict:
-        return {
-            "parses": parses,
-            "UAS": uas,
-            "BLEU": {"score": score},
-            "chrF": {"score": 50},
-            "agreement": {"overall": {"accuracy": 0.9}},
-        }
-
-    for seed in (1, 2):
-        curve = [point("gold/t", 100, 79.0 + seed), point("worse/1/t", 60, 50), point("worse/2/t", 40, 59.0)]
-        curve.insert(2, point("parser/t", 50, 55))
-        recorded(tmp_path / "toy.toml", tmp_path / "toy", "a", seed, curve_of_parses=curve)
-    text = results.renewed(PAGE, tmp_path, tmp_path)
-    assert "| system | UAS 100 | UAS 60 | UAS 40 | UAS 50, parser |" in text
-    assert "| a | 80.5 ± 0.7 | 50.0 ± 0.0 | 59.0 ± 0.0 | 55.0 ± 0.0 |" in text
-    assert "| a | 90.0 ± 0.0 | 90.0 ± 0.0 | 90.0 ± 0.0 | 90.0 ± 0.0 |" in text
-    assert "(parse-quality-toy.svg)" in text
-
-
 def test_comparisons_name_no_folder_of_a_machine():
     paths = sorted(RESULTS.glob("*/comparisons/*.json"))
     assert paths
@@ -196,7 +169,7 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
     for name, scores in systems.items():
         for seed, score in scores.items():
             recorded(tmp_path / "toy.toml", tmp_path / "toy", name, seed, score)
-    with pytest.raises(results.PlanError, match=r"test\.a\.json: missing; run .*experiment --report .*toy\.toml "):
+    with pytest.raises(results.PlanError, match=r"test\.a\.json: missing; run .*compared\.py .*toy\.toml "):
         results.renewed(PAGE, tmp_path, tmp_path)
     bucket = {
         "label": "1-10",
@@ -296,33 +269,6 @@ def test_differences_are_a_picture(results):
         assert [list(line.get_xdata()) for line in lines["None"]] == [[-2.5, 6.0], [0.0, 1.0], [0, 0]]
 
 
-def test_what_models_were_asked_is_a_table(results, tmp_path):
-    probe = '[probes.pairs]\nverb = "contrast"\npairs = "p"\n'
-    (tmp_path / "toy.toml").write_text(BOARD.replace("[families", f"{probe}[families", 1), encoding="utf8")
-    page = PAGE.replace("toy", "toy pairs")
-    (tmp_path / "toy" / "pairs").mkdir(parents=True)
-    assert "No model of 2 has a record yet." in results.renewed(page, tmp_path, tmp_path)
-    for seed, correct in ((1, [-1.0, -1.0, -1.0, -3.0]), (2, [-1.0, -3.0, -1.0, -3.0])):
-        pairs = {"format": 1, "name": "a", "digest": "d", "measure": "sum", "correct": correct, "incorrect": [-2.0] * 4}
-        asked = {
-            "system": "a",
-            "seed": seed,
-            "commit": f"{seed}" * 40,
-            "training": {},
-            "verb": "contrast",
-            **pairs,
-            "details": {"kind": ["x", "x", "y", "y"]},
-        }
-        packed = gzip.compress(json.dumps(asked).encode())
-        (tmp_path / "toy" / "pairs" / f"a-{seed}.json.gz").write_bytes(packed)
-        text = results.renewed(page, tmp_path, tmp_path)
-        assert ("All models" if seed == 2 else "1 of 2 models so far") in text
-    assert "of commit 1111111111, 2222222222." in text
-    # Wilson's interval of 2.5 of 4, by hand: (2.5 + z²/2 ± z √(2.5 · 1.5 / 4 + z² / 4)) / (4 + z²)
-    assert "| a | 2 | 4 | 62.5 ± 17.7 | 21.9–90.8 | - |" in text
-    assert "| system | x (2) | y (2) |" in text and "| a | 75.0 ± 35.4 | 50.0 ± 0.0 |" in text
-
-
 def recomputed(results, folder: Path, files: Iterable[Path], step: int = 1) -> dict[str, BLEUScore]:
     """BLEU of the translations in a folder of records, RUN.SPLIT -> score, each the one that its record has.
 
@@ -395,7 +341,8 @@ def score(corpus: str, run: str, split: str = "valid", metric: str = "BLEU") -> 
 
 def test_what_is_said_of_seeds_of_pascal_is_in_the_records():
     """Shares of pairs, and validation BLEU of the bundled model and of its seed."""
-    of_seeds = read_probes(RESULTS / "agreement")["whatif"]["pascal"].values()
+    paths = [RESULTS / "agreement" / "whatif" / f"pascal-{seed}.json.gz" for seed in (1, 2, 3)]
+    of_seeds = [json.loads(gzip.decompress(path.read_bytes())) for path in paths]
     shares = [100 * tree_pairs_of(record).measures()[BOTH_TRANSLATIONS].mean() for record in of_seeds]
     said = "{:.0f}, {:.0f} and {:.0f} %".format(*shares)
     notebook = prose("examples", "notebook.ipynb").replace('\\n", "', " ")

@@ -1,0 +1,82 @@
+"""Test the systems of a file like agreement.toml against baselines and controls, for the pages that results.py writes.
+
+    python examples/experiments/compared.py examples/experiments/agreement.toml outputs/agreement docs/results/agreement
+
+The second folder gets comparisons/SPLIT.OTHER.json of its records, by references in the first.
+"""
+
+import json
+import sys
+from itertools import chain
+from pathlib import Path
+
+from fairseq_syntax.evaluate.comparison import compare
+from fairseq_syntax.evaluate.results import read_results, translations
+from fairseq_syntax.evaluate.schemas import FORMAT
+from fairseq_syntax.experiment.answer import controlled, rivals, tested
+from fairseq_syntax.experiment.plan import Split, read_plan
+from fairseq_syntax.experiment.run import read_records
+from fairseq_syntax.files import written
+
+
+def path_of(results: Path, split: str, baseline: str) -> Path:
+    """Where a comparison is kept."""
+    return results / "comparisons" / f"{split}.{baseline}.json"
+
+
+def breakdown(split: Split) -> list[str]:
+    """What sentences of a split are grouped by, beside baselines: values of `compare --by`."""
+    return (["length"] if split.source else []) + ([f"label:{split.labels}"] if split.labels else [])
+
+
+def is_of(comparison: dict, records: list[dict], split: str, kinds: list[str]) -> bool:
+    """True if a comparison is of exactly these records, and has this form and breakdown."""
+    if comparison.get("format") != FORMAT or [kind["by"] for kind in comparison["buckets"]] != kinds:
+        return False
+    compared = {
+        (system["name"], run): round(score, 6)
+        for system in comparison["systems"]
+        for run, score in zip(system["runs"], system["scores"]["BLEU"]["runs"], strict=True)
+    }
+    return compared == {
+        (record["system"], str(record["seed"])): round(record["scores"][split]["BLEU"]["score"], 6)
+        for record in records
+    }
+
+
+def main(table: str, out: str, results: str) -> None:
+    """Write the comparisons that are missing or older than the records."""
+    plan, folder = read_plan(Path(table)), Path(results)
+    records, kept = read_records(plan, folder), read_results(folder)
+    beside = chain(
+        ((pair, True) for pair in rivals(plan, records).items()),
+        ((pair, False) for pair in controlled(plan, records).items()),
+    )
+    for (baseline, systems), of_family in beside:
+        for name, split in tested(plan):
+            kinds, path = breakdown(split) if of_family else [], path_of(folder, name, baseline)
+            of_systems = [record for record in records if record["system"] in systems]
+            if path.exists() and is_of(json.loads(path.read_text(encoding="utf8")), of_systems, name, kinds):
+                continue
+            found = compare(
+                translations(folder, kept, name, systems),
+                [f"{out}/{split.reference}"],
+                f"{out}/{split.source}" if "length" in kinds else None,
+                records=kept,
+                split=name,
+                metrics=["BLEU"],
+                tokenize=plan.tokenize,
+                by=[kind.replace("label:", f"label:{out}/") for kind in kinds],
+            ).content
+            for kind, by in zip(found["buckets"], kinds, strict=True):
+                kind["by"] = by
+                for group in kind["groups"]:
+                    del group["sentences"]
+            for system in found["systems"]:
+                system["files"] = [Path(file).name for file in system["files"]]
+            with written(str(path)) as file:
+                json.dump(found, file, ensure_ascii=False, indent=1)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
