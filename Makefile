@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .ONESHELL:
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo docs test test-all lint bench lock release
+.PHONY: help install demo docs test test-all test-isa lint bench lock release
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -21,6 +21,7 @@ help:
 	@echo "make demo      train, translate and score a syntax-aware Transformer (3 minutes)"
 	@echo "make docs      build the site into site/, to be opened from there"
 	@echo "make test      units and a tiny run of every system (four minutes on two cores);  make test-all   all but the slow tests"
+	@echo "make test-isa  tests of numbers as on older processors (two minutes)"
 	@echo "make lint      check the style"
 	@echo "make bench     print the speed and memory ratios; BENCH=\"--json NEW --compare OLD\""
 	@echo "make release   build the sdist and the wheel into dist/, and try the wheel in an empty environment"
@@ -81,6 +82,12 @@ test: $(DEV)
 
 test-all: $(DEV)
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+
+# torch and oneDNN as on a processor with SSE4.1, and as on one with AVX2; all tests in both
+test-isa: $(DEV)
+	$(BIN)/python -m pytest -m 'not full' --dist each --tx popen//env:ONEDNN_MAX_CPU_ISA=SSE41//env:ATEN_CPU_CAPABILITY=default \
+		--tx popen//env:ONEDNN_MAX_CPU_ISA=AVX2//env:ATEN_CPU_CAPABILITY=avx2 $(PYTEST_ARGS) \
+		tests/contract/test_architectures.py tests/golden tests/unit/systems tests/unit/trees/test_matrix_tree.py
 
 lint: $(DEV)
 	$(BIN)/ruff check .

@@ -41,9 +41,6 @@ class Graph(NamedTuple):
     states: Tensor  # (B, S, 2 size) h2, of EOS too; without meaning in padding
 
 
-# --- sentences that are padded on the right -----------------------------------------------------------------------
-
-
 def valid_mask(lengths: Tensor, width: int) -> Tensor:
     """(B,) -> (B, width), True at words and EOS."""
     return torch.arange(width, device=lengths.device) < lengths.unsqueeze(1)
@@ -63,8 +60,7 @@ def arc_mask(lengths: Tensor, width: int) -> Tensor:
 def reversal(lengths: Tensor, width: int) -> Tensor:
     """(B,) -> (B, width): the columns of each sentence from EOS to the first word; padding keeps its own."""
     columns = torch.arange(width, device=lengths.device)
-    last = lengths.unsqueeze(1) - 1
-    return torch.where(columns <= last, last - columns, columns)
+    return torch.where(valid_mask(lengths, width), lengths.unsqueeze(1) - 1 - columns, columns)
 
 
 def reverse(states: Tensor, columns: Tensor) -> Tensor:
@@ -83,9 +79,6 @@ def word_states(heads: Tensor, states: Tensor) -> Tensor:
 def _one_hot(numbers: Tensor, size: int) -> Tensor:
     """(B, S) -> (B, S, size) boolean; rows of numbers outside the range are False (`nn.functional.one_hot` fails)."""
     return numbers.unsqueeze(2) == torch.arange(size, device=numbers.device)
-
-
-# --- layers -------------------------------------------------------------------------------------------------------
 
 
 def at_least_float32(tensor: Tensor) -> torch.dtype:
@@ -147,7 +140,14 @@ class TwoWayLSTM(nn.Module):
 
     def forward(self, inputs: Tensor, turned: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs (B, S, I), also turned round -> states of both directions (B, S, D), the second still turned round."""
-        return self.left_to_right(inputs)[0], self.right_to_left(turned)[0]
+        try:
+            return self.left_to_right(inputs)[0], self.right_to_left(turned)[0]
+        except RuntimeError:
+            if not torch.is_autocast_enabled("cpu"):
+                raise
+            # oneDNN, which torch asks where nothing is packed, lacks LSTMs of half precision for many processors
+            with torch.autocast("cpu", enabled=False):
+                return self.left_to_right(inputs)[0], self.right_to_left(turned)[0]
 
 
 class LatentGraphParser(nn.Module):
