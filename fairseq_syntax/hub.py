@@ -15,6 +15,7 @@ from fairseq.tasks import TASK_DATACLASS_REGISTRY
 
 from . import pretrained
 from .data.parsers import ParserOptions
+from .registration import register
 from .trees.conllu import Sentence, quoted
 
 
@@ -136,6 +137,7 @@ class HubModel:
 
         Raises ValueError: files of a bundled model are damaged; FileNotFoundError: no such folder, model or data.
         """
+        register()
         if Path(model_name_or_path).suffix == ".pt":
             folder, file = Path(model_name_or_path).parent, Path(model_name_or_path).name
             raise ValueError(f"{model_name_or_path}: give its folder, {str(folder)!r}, and checkpoint_file={file!r}")

@@ -141,6 +141,13 @@ FIRST = {
     # others that are registered need it while it is halfway
     "system": "from fairseq_syntax.systems.parser.model import LatentGraphParserModel",
     "register": "import fairseq_syntax; fairseq_syntax.register(); fairseq_syntax.register()",
+    "hub": """
+from fairseq_syntax.hub import HubModel
+try:
+    HubModel.from_pretrained("nowhere")
+except FileNotFoundError:
+    pass
+""",
     "checkpoint": """
 from fairseq_syntax.checkpoints import load_state
 try:
