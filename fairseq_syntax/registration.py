@@ -4,10 +4,16 @@ import importlib
 import logging
 import os
 import pkgutil
+import warnings
 
 from .compat import repair_fairseq
 
 _PACKAGE = __name__.partition(".")[0]
+# what every command of fairseq 0.12 provokes in today's hydra and torch
+_HARMLESS = (
+    r"\s*(hydra\.experimental\.|The version_base parameter|In 'config': Usage of|'config' is validated|The strict flag"
+    r"|'pin_memory' argument is|`torch\.(cuda\.amp|jit\.script)|Support for mismatched key_padding_mask)"
+)
 
 
 def register() -> None:
@@ -16,6 +22,7 @@ def register() -> None:
     fairseq imports `tasks/` and `models/` of a user directory by itself only if the package is not loaded yet, and
     never `criterions/`; so this does it in either order. Systems are found by looking into their folder.
     """
+    warnings.filterwarnings("ignore", message=_HARMLESS, append=True)  # the user's own filters win
     importlib.import_module("fairseq")
     root = logging.getLogger()
     if root.level == logging.DEBUG:  # set by a module of fairseq, before its programs could

@@ -133,13 +133,10 @@ def test_the_wheel_is_enough(environment, tmp_path):
     changed = shell("""fairseq-syntax whatif agreement-dasa --head 9=4 --label 9=obl --draw whatif.svg \
         --text "some teachers had found the fields in the schools ." """)
     assert "in den schulen die felder" in changed and (tmp_path / "whatif.svg").stat().st_size
-    assert shell("echo 'the dogs see the cat .' | fairseq-syntax translate agreement-pascal").endswith(
-        "die hunde sehen die katze .\n"
-    )
+    german = "die hunde sehen die katze .\n"
+    assert shell("echo 'the dogs see the cat .' | fairseq-syntax translate agreement-pascal") == german
     shell("fairseq-syntax export agreement-planted --to ctranslate2 --output served")
-    assert shell("echo 'the dogs see the cat .' | fairseq-syntax translate served").endswith(
-        "die hunde sehen die katze .\n"
-    )
+    assert shell("echo 'the dogs see the cat .' | fairseq-syntax translate served") == german
     run(
         sys.executable,
         REPOSITORY / "examples/agreement/generate.py",
