@@ -3,7 +3,6 @@
 import collections
 import hashlib
 import threading
-import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from enum import StrEnum
@@ -105,8 +104,7 @@ class RawText(Task):
         self._live = None
         # unknown words of raw text get names behind the model's words, if they are to be copied, or models read them
         self._names_unknown = False
-        self._readers: weakref.WeakSet = weakref.WeakSet()
-        self._all_read = True
+        self._read = set()  # whether models read words by their spelling
         self._source_words = len(src_dict)
         self._words = {"source dictionary": len(src_dict), "target dictionary": len(tgt_dict)}
         self._guard = Guard(self.text.shares if self.text else {})
@@ -142,11 +140,8 @@ class RawText(Task):
         super().load_state_dict(state)
 
     def note_reader(self, model):
-        """Remember a model that has been built, which may read words by their spelling."""
-        if hasattr(model, "add_symbols"):
-            self._readers.add(model)
-        else:
-            self._all_read = False
+        """Remember whether a model that has been built reads words by their spelling."""
+        self._read.add(getattr(model, "reads_spelling", False))
 
     def syntax_dictionary(self, name):
         """Dictionary of tags, by the name of the input: "deprels" or "upos".
@@ -236,20 +231,17 @@ class RawText(Task):
     def learn_source_words(self, texts):
         """Add the unseen words of texts, lists of subwords or separated by spaces, to the source dictionary, if of use.
 
-        It is where all models read words by their spelling (`add_symbols`, called with the new words), and where
-        unknown words are copied, which fairseq does as the dictionary spells them.
+        It is of use where all models read words by their spelling (`reads_spelling`), and where unknown words are
+        copied, which fairseq does as the dictionary spells them.
         """
-        reads = self._all_read and len(self._readers) > 0
+        reads = self._read == {True}
         if not (reads or self._names_unknown):
             return
         with GROWING:
-            before = len(self.src_dict)
             for text in texts:
                 text = text if isinstance(text, str) else " ".join(text)
                 self.src_dict.encode_line(text, add_if_not_exist=True)
             if reads:
-                for model in self._readers:
-                    model.add_symbols(self.src_dict.symbols[before:])
                 self._source_words = len(self.src_dict)
 
     def attach_syntax(self, texts, tokens, trees=None):

@@ -196,6 +196,7 @@ class LatentGraphModel(RecurrentModel):
     """LGP-NMT, and with --lgp-graph its rivals SEQ, DEP and UNI."""
 
     options = LatentGraphOptions
+    reads_spelling = True
 
     @property
     def has_latent_trees(self):
@@ -264,10 +265,6 @@ class LatentGraphModel(RecurrentModel):
         args.lgp_parser_parts = str(ParserParts.all)
         keep_for_checkpoints(given, args)
         return model
-
-    def add_symbols(self, words: list[str]) -> None:
-        """Read words by their spelling that were appended to the source dictionary."""
-        self.encoder.words.add_symbols(words)
 
     @torch.no_grad()
     def latent_heads(self, src_tokens, src_lengths=None):

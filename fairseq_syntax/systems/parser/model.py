@@ -113,10 +113,6 @@ class LatentGraphParserModel(BaseFairseqModel):
         """Tokens of a sentence, EOS included."""
         return self.longest
 
-    def add_symbols(self, words):
-        """Make words known by their spelling, as the task's dictionary grows; see `WordRepresentation`."""
-        self.words.add_symbols(words)
-
     def forward(self, src_tokens: Tensor, src_lengths: Tensor, tags_only: bool = False) -> Graph:
         """Graphs of (B, S) words and EOS, padded on the right; lengths (B,) count EOS. See `LatentGraphParser`."""
         return self.parser(self.words(src_tokens), src_lengths, tags_only=tags_only)

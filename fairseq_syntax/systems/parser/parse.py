@@ -1,6 +1,5 @@
 """A parser that was trained with `dependency_parsing`, for any text."""
 
-from collections import ChainMap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from ...trees.universal_dependencies import is_root_label, universal_labels
 from ...trees.well_formed import are_trees
 from .model import LatentGraphParserModel
 from .network import best_trees
-from .treebank import UNKNOWN, PosColumn
+from .treebank import UNKNOWN, PosColumn, encode_words
 
 READS = ("parser_model", "parser_decoder", "parser_device")
 NEEDS = ("parser_model",)
@@ -52,7 +51,7 @@ class OwnParser:
         self.decoder = TreeDecoder(decoder)
         self.batch_tokens = batch_tokens
         try:
-            self.model, task = LatentGraphParserModel.load(checkpoint(str(path)))
+            self.model, self.task = LatentGraphParserModel.load(checkpoint(str(path)))
         except ValueError as error:
             raise TreeFormatError(str(error)) from None
         device = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -62,14 +61,9 @@ class OwnParser:
         except (RuntimeError, AssertionError) as error:
             raise TreeFormatError(f"device {device}: cannot be used ({str(error).splitlines()[0]})") from None
         self.longest = self.model.longest - 1  # the end of the sentence is read, too
-        self.lowercase = bool(task.cfg.lgp_lowercase)
-        self.writes_tags = task.cfg.lgp_pos_column == PosColumn.upos
-        dictionary = task.source_dictionary
-        self._pad, self._eos = dictionary.pad(), dictionary.eos()
-        # a word spelled like a special symbol is an unknown one
-        self._known = {word: n for word, n in dictionary.indices.items() if n >= dictionary.nspecial}
-        self._size = len(dictionary)
-        self._added: dict[str, int] = {}
+        self.lowercase = bool(self.task.cfg.lgp_lowercase)
+        self.writes_tags = self.task.cfg.lgp_pos_column == PosColumn.upos
+        self._size = len(self.task.source_dictionary)
         only_root = [is_root_label(label) for label in self.model.labels]
         self._only_root = torch.tensor(only_root, device=self.device)
 
@@ -107,28 +101,23 @@ class OwnParser:
         return trees
 
     def _encode(self, sentences: list[list[str]]) -> list[torch.Tensor]:
-        """Numbers of words, and of EOS; words that are new are made known by their spelling."""
+        """Numbers of words, and of EOS; words that are new are read by their spelling."""
         if self.lowercase:
             sentences = [[word.lower() for word in words] for words in sentences]
-        if len(self._added) > _MOST_ADDED:
+        dictionary = self.task.source_dictionary
+        if len(dictionary) > self._size + _MOST_ADDED:
             # back to the vocabulary of the checkpoint
-            representation = self.model.words
-            representation.word_row = representation.word_row[: self._size]
-            representation.bag = representation.bag[: self._size]
-            representation.train().eval()  # drops what it has computed for the longer dictionary
-            self._added = {}
-        # never a walk over the vocabulary, which may be greater than the text
-        every = ChainMap(self._known, self._added)
-        new = sorted({word for words in sentences for word in words if word not in every})
-        self.model.add_symbols(new)
-        start = self._size + len(self._added)
-        self._added |= {word: start + i for i, word in enumerate(new)}
-        return [torch.tensor([*map(every.__getitem__, words), self._eos]) for words in sentences]
+            for word in dictionary.symbols[self._size :]:
+                del dictionary.indices[word]
+            del dictionary.symbols[self._size :], dictionary.count[self._size :]
+            self.model.words.follow()
+        self.task.learn_source_words(sentences)
+        return [encode_words(words, dictionary) for words in sentences]
 
     @torch.no_grad()
     def _batch(self, numbers: list[torch.Tensor]) -> Iterator[tuple[list, list, list]]:
         """Heads, labels and tags of each sentence."""
-        tokens = data_utils.collate_tokens(numbers, self._pad).to(self.device)
+        tokens = data_utils.collate_tokens(numbers, self.model.pad).to(self.device)
         sizes = [len(row) - 1 for row in numbers]
         lengths = torch.tensor(sizes, device=self.device) + 1
         graph = self.model(tokens, lengths)

@@ -5,7 +5,6 @@ Its learning rate falls with the epochs of the paper, of which each is two epoch
 
 import json
 import logging
-import weakref
 import zlib
 from dataclasses import dataclass
 from typing import List, Optional
@@ -100,7 +99,6 @@ class DependencyParsingTask(FairseqTask):
         self.from_checkpoint = False
         self.state.add_factory("vocabulary", self._build_vocabulary)
         self._dictionary = None
-        self._models = weakref.WeakSet()
         self._training = {}  # pass -> sentences
         self._snapshot = {"epoch": 0, "values": {}}
         self._anchors = []  # parameter, what it was, δ
@@ -132,8 +130,10 @@ class DependencyParsingTask(FairseqTask):
 
     def load_state_dict(self, state_dict):
         """Take over the vocabulary of a checkpoint."""
+        before = self._dictionary and self.vocabulary
         super().load_state_dict(state_dict)
-        self._dictionary = None
+        if self.vocabulary != before:  # a model that is built reads the dictionary
+            self._dictionary = None
 
     def _build_vocabulary(self) -> dict[str, list]:
         translator = load_dictionary(self.cfg.lgp_mt_dict) if self.cfg.lgp_mt_dict else None
@@ -199,18 +199,13 @@ class DependencyParsingTask(FairseqTask):
         )
 
     def _learn(self, sentences) -> None:
-        """Append the new words of sentences to the dictionary, with count 0, and tell the models."""
-        dictionary = self.source_dictionary
+        """Append the new words of sentences to the dictionary, with count 0; models read them there."""
         with GROWING:
-            distinct = dict.fromkeys(word for words in sentences for word in words)
-            new = [word for word in distinct if word not in dictionary]
-            for word in new:
-                dictionary.add_symbol(word, n=0)
-            for model in self._models:
-                model.add_symbols(new)
+            for word in dict.fromkeys(word for words in sentences for word in words):
+                self.source_dictionary.add_symbol(word, n=0)
 
     def learn_source_words(self, texts):
-        """Add the unseen words of texts to the dictionary, and let models read their spelling.
+        """Add the unseen words of texts to the dictionary.
 
         A text is a list of words, or words separated by spaces.
         """
@@ -231,9 +226,7 @@ class DependencyParsingTask(FairseqTask):
         if ARCH_MODEL_REGISTRY.get(name, MODEL_REGISTRY.get(name)) is not LatentGraphParserModel:
             raise ValueError(f"--arch {name}: --task dependency_parsing trains parsers; give --arch lgp_parser")
         self.from_checkpoint = from_checkpoint
-        model = super().build_model(cfg, from_checkpoint)
-        self._models.add(model)
-        return model
+        return super().build_model(cfg, from_checkpoint)
 
     def build_criterion(self, cfg, from_checkpoint=False):
         """Build the criterion. Raises ValueError: it learns no trees."""

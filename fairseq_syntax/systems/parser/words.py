@@ -98,10 +98,12 @@ class WordRepresentation(nn.Module):
     dictionary; all other words share that of `unk`. Special symbols have no n-grams: their c is 0, as is that of a word
     without any known one.
 
-    Neither rows nor n-grams depend on words of count 0, so a dictionary can grow at its end and weights stay valid.
+    Neither rows nor n-grams depend on words of count 0, so a dictionary can grow at its end and weights stay valid: the
+    new words are read by their spelling.
 
     Args:
-        symbols, counts: V symbols of the dictionary, and how often each occurs in the training text.
+        symbols: V symbols of the dictionary: its own list, which is looked at again in every pass.
+        counts: how often each occurs in the training text.
         num_special: symbols at the start of the dictionary that are not words; `pad` and `unk` are among them.
         size: d1, of both vectors.
         minimum: occurrences that a word must have for a row of its own, and an n-gram.
@@ -152,6 +154,7 @@ class WordRepresentation(nn.Module):
         bag = bag_table([""] * num_special + [word for word, _ in words], self._ngram_numbers)
         self.register_buffer("word_row", torch.tensor(word_row), persistent=False)
         self.register_buffer("bag", bag, persistent=False)
+        self._symbols = symbols
         self._means: Optional[Tensor] = None
         self._stamp = None
         initialise(self.words)
@@ -159,6 +162,7 @@ class WordRepresentation(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """(B, T) numbers of symbols -> (B, T, 2 d1): [word vectors; means of n-gram vectors]."""
+        self.follow()
         return torch.cat((self.words(self.word_row[tokens]), self.ngram_means(tokens)), dim=-1)
 
     def ngram_means(self, tokens: Tensor) -> Tensor:
@@ -175,20 +179,23 @@ class WordRepresentation(nn.Module):
             means = self._means
         return nn.functional.embedding(tokens, means)
 
-    def add_symbols(self, words: Sequence[str]) -> None:
-        """Append new words to the dictionary, in the order in which they are appended elsewhere."""
-        if not words:
+    def follow(self) -> None:
+        """Bring rows and n-grams up to date with the dictionary, which has grown at its end or been cut there."""
+        if len(self._symbols) == len(self.word_row):
             return
         with GROWING:
+            words = self._symbols[len(self.word_row) :]
             bag = bag_table(words, self._ngram_numbers).to(self.bag.device)
-            if self._means_are_valid():
+            rows = self.word_row.new_tensor([self._row(word) for word in words])
+            if self._means_are_valid() and words:
                 with torch.no_grad():
-                    self._means = _append(self._means, self.ngrams(bag))
+                    self._means = torch.cat((self._means, self.ngrams(bag)))
             else:
                 self._means = None
-            self.word_row = _append(self.word_row, self.word_row.new_tensor([self._row(word) for word in words]))
             width = max(self.bag.shape[1], bag.shape[1])
-            self.bag = _append(_widen(self.bag, width), _widen(bag, width))
+            tables = (nn.functional.pad(table, (0, width - table.shape[1])) for table in (self.bag, bag))
+            self.bag = torch.cat(list(tables))[: len(self._symbols)]
+            self.word_row = torch.cat((self.word_row, rows))[: len(self._symbols)]
 
     def train(self, mode: bool = True):
         """As in nn.Module."""
@@ -210,29 +217,6 @@ class WordRepresentation(nn.Module):
 
     def _row(self, word: str) -> int:
         return self._rows.get(self._spelling(word), self._unk)
-
-
-def _widen(table: Tensor, width: int) -> Tensor:
-    """A table with columns of zeros up to a width; the same one if it is as wide."""
-    return nn.functional.pad(table, (0, width - table.shape[1])) if table.shape[1] < width else table
-
-
-def _append(table: Tensor, rows: Tensor) -> Tensor:
-    """The rows of both. They are written behind `table` in its memory, which is made greater by a quarter when it ends.
-
-    So the cost of adding words does not depend on how many there are. `table` itself stays as it is.
-    """
-    start, end = len(table), len(table) + len(rows)
-    stride = table[:1].numel()
-    room = table.untyped_storage().nbytes() // table.element_size() - table.storage_offset()
-    # tensors of inference mode cannot be written outside it
-    if table.is_inference() or not table.is_contiguous() or room < end * stride:
-        larger = table.new_empty(end + end // 4, *table.shape[1:])
-        larger[:start] = table
-    else:
-        larger = table.as_strided((end, *table.shape[1:]), table.stride())
-    larger[start:end] = rows
-    return larger[:end]
 
 
 # --- files of vectors ---------------------------------------------------------------------------------------------

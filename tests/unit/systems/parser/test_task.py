@@ -211,6 +211,7 @@ def test_unseen_words_have_ngrams(path, tmp_path):
     dictionary = task.source_dictionary
     unseen = [dictionary.index("Hausboot"), dictionary.index("Rathaus")]
     assert dictionary.unk() not in unseen and [dictionary.count[i] for i in unseen] == [0, 0]
+    model.words.follow()
     assert model.words.word_row[unseen].tolist() == [dictionary.unk()] * 2
     assert (model.words.ngram_means(torch.tensor([unseen])).abs().sum(2) > 0).all()
     assert task.dataset("test")[0]["tokens"].tolist()[2] == unseen[1]

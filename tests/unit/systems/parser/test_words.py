@@ -128,9 +128,9 @@ def test_added_words_are_as_if_there_from_the_start(words, unseen, lowercase, ca
     with torch.no_grad():
         if cached:
             grown(tokens[:, : 4 + len(words)])
-        for word in unseen[:1]:
-            grown.add_symbols([word])
-        grown.add_symbols(unseen[1:])
+        for new in (unseen[:1], unseen[1:]):
+            grown._symbols += new
+            grown.follow()
         assert torch.equal(grown.word_row, whole.word_row)
         assert torch.equal(grown(tokens), whole(tokens))
 
@@ -155,7 +155,8 @@ def test_in_evaluation_the_dictionary_is_computed_once():
         module.eval()  # as fairseq before every batch
         assert torch.equal(module(tokens), first)
         assert table.bags == len(module.bag)
-        module.add_symbols(["new"])
+        module._symbols.append("new")
+        module.follow()
         module(torch.tensor([[len(module.bag) - 1]]))
         assert table.bags == len(module.bag)  # that one only
     assert module(tokens).requires_grad  # who wants gradients gets them, also in evaluation
