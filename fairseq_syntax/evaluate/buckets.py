@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..trees.conllu import ROOT, Sentence, read_conllu
+from ..trees.subwords import without_joiners
 from ..trees.text import quoted, read_lines
 from .corpus import Corpus, check_count
 
@@ -153,7 +154,9 @@ def read_parses(path: str | Path, numbers: Sequence[int], sources: Sequence[str]
     check_count(len(trees), numbers, str(path), "trees", "give each one")
     if sources is not None:
         for number, source in zip(numbers, sources, strict=True):
-            _check_words(trees[number], source.split(), f"{path}:{trees[number].line}: sentence {number + 1}")
+            _check_words(
+                trees[number], without_joiners(source.split()), f"{path}:{trees[number].line}: sentence {number + 1}"
+            )
     return [trees[number] for number in numbers]
 
 

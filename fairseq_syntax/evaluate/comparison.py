@@ -9,6 +9,7 @@ from decimal import Decimal
 
 import numpy as np
 
+from ..data.text.languages import scoring_of
 from .buckets import breakdown, read_source
 from .comet import Comet
 from .corpus import Corpus, read_corpus
@@ -246,7 +247,7 @@ def compare(
     metrics: Sequence[str] = DEFAULT_METRICS,
     comet: str | None = None,
     lowercase: bool = False,
-    tokenize: str = "none",
+    tokenize: str | None = None,
     remove_bpe: str | None = None,
     by: Sequence[str] | None = None,
     parse: str | None = None,
@@ -268,7 +269,8 @@ def compare(
         records, split: records of systems, see `results.read_results`, whose BLEU on the split is checked.
         metrics: names from `METRICS`; buckets use the first.
         comet: a COMET model as an additional metric.
-        lowercase, tokenize, remove_bpe: treatment of the text.
+        lowercase, remove_bpe: treatment of the text.
+        tokenize: sacrebleu's tokenizer; None for that of the script of the references, see `scoring_of`.
         by: kinds of buckets, see `buckets`; None for the length of the source, if it is known.
         parse: trees of the source (CoNLL-U).
         width, longest: for buckets by length, see `buckets.scale_of`.
@@ -283,6 +285,9 @@ def compare(
     if not isinstance(baselines, Mapping):
         names = [system.name for system in corpus.systems]
         baselines = {corpus.system(name).name: [other for other in names if other != name] for name in baselines}
+    tokenize = tokenize or scoring_of([text for texts in corpus.references for text in texts])
+    if tokenize == "char":  # words are not known
+        metrics = sorted(metrics, key=lambda name: name != "chrF")
     used = [METRICS[name](lowercase, tokenize) for name in dict.fromkeys(metrics)] + ([Comet(comet)] if comet else [])
     evaluation = Evaluation(corpus, used, Chance(trials, resamples, seed), sign_test)
     content, source_data = _content(evaluation, baselines), read_source(corpus, parse)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..trees.subwords import SubwordType, decode_bytes
+from ..trees.subwords import SubwordType, decode_pieces
 from ..trees.text import quoted, read_lines
 
 logger = logging.getLogger(__name__)
@@ -357,7 +357,7 @@ def _join(entries: dict[int, Entry], subword_type: str | None) -> dict[int, Entr
 
 def _words(text: str, subword_type: str) -> str:
     if subword_type == SubwordType.sentencepiece:
-        return decode_bytes(text.replace(" ", "").replace("▁", " ").strip())
+        return decode_pieces(text.split()).replace("▁", " ").strip()
     return f"{text} ".replace("@@ ", "").rstrip()
 
 

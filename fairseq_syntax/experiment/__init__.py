@@ -48,7 +48,8 @@ class Experiment:
         return runs
 
     def prepare(self) -> None:
-        """Make the data, unless they are there. Raises ValueError: they cannot be made."""
+        """Make the data, unless they are there. Raises ValueError: they cannot be made, or see `corpus.check_needs`."""
+        corpus.check_needs(self.plan, self.out)
         with schedule.held_folder(self.out) as held:
             if self.plan.corpus is not None:
                 corpus.prepare(self.plan, self.out, held)

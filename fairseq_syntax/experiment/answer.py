@@ -72,6 +72,8 @@ def answer(plan: Plan, out: Path, results: Path) -> list[str]:
     records = read_records(plan, results)
     families, said, tests = rivals(plan, records), [], list(tested(plan))
     kept = read_results(results) if families else {}
+    # words are not known where BLEU counts characters
+    metrics = ("chrF", "BLEU") if plan.tokenize == "char" else ("BLEU", "chrF")
     for name, split in tests:
         about = f"{name}: " if len(tests) > 1 else ""
         for baseline, systems in families.items():
@@ -83,7 +85,7 @@ def answer(plan: Plan, out: Path, results: Path) -> list[str]:
                 {baseline: systems[1:], **controls},
                 records=kept,
                 split=name,
-                metrics=("BLEU", "chrF"),
+                metrics=metrics,
                 tokenize=plan.tokenize,
             )
             more = [name] * (len(tests) > 1) + [baseline] * (len(families) > 1)

@@ -6,32 +6,28 @@ import shutil
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from ..data.text.tokenizers import normalize
+from ..data.parsers import ParserOptions, load_parser
+from ..data.text.languages import language_of, scoring_of
+from ..data.text.tokenizers import form_of, load_tokenizer, normalize
 from ..evaluate.corpus import closer, deviations
+from ..evaluate.metrics import Bleu
 from ..files import link_or_copy, written
 from ..trees.text import read_lines, sentence_lines
 from .plan import PERTURBED, Cleaning, Corpus, Plan, PlanError, Text
 from .run import RunError, call
 from .schedule import say
 
+_OF_RUN = 200 * 2**20  # bytes of checkpoints
 LONGEST = 1023
 """Pieces that fairseq's Transformers read by default, besides the end of the sentence."""
 _BLOCK = 500  # lines that are judged together
 _UNPARSED = "to do without a parser, start again with --parser none --systems sa_nmt_shared fa_nmt_shared"
-SCRIPTS = {
-    **dict.fromkeys(("ja", "zh"), ("CJK", "HIRAGANA", "KATAKANA")),
-    **dict.fromkeys(("ru", "uk", "bg", "sr", "mk", "be", "kk"), ("CYRILLIC",)),
-    **dict.fromkeys(("ar", "fa", "ur"), ("ARABIC",)),
-    **{"ko": ("HANGUL",), "el": ("GREEK",), "he": ("HEBREW",), "hi": ("DEVANAGARI",), "ne": ("DEVANAGARI",)},
-    **{"th": ("THAI",), "ta": ("TAMIL",), "te": ("TELUGU",), "bn": ("BENGALI",), "am": ("ETHIOPIC",)},
-}
-"""Language -> how the Unicode names of its letters begin, where these are not Latin."""
 
 
 def text_of(prefix: str, language: str) -> Path:
@@ -95,13 +91,12 @@ def _words(text: str) -> set[str]:
 
 
 def _check_scripts(prefix: str, corpus: Corpus, pairs: list[tuple[str, str]]) -> None:
-    languages = corpus.source, corpus.target
-    letters = [[unicodedata.name(c, "") for pair in pairs[:500] for c in pair[side] if c.isalpha()] for side in (0, 1)]
-    for language, here, there in zip(languages, letters, reversed(letters), strict=True):
-        script = SCRIPTS.get(language, "")
-        own, other = (sum(name.startswith(script) for name in names) / max(len(names), 1) for names in (here, there))
-        if own < 0.1 < other:
-            raise PlanError(f"{prefix}.{language}: not in the script of {language}, but the other side is")
+    texts = [" ".join(pair[side] for pair in pairs[:500]) for side in (0, 1)]
+    codes = corpus.source, corpus.target
+    for own, code in enumerate(codes):
+        language, other = language_of(code), f"{prefix}.{codes[1 - own]}"
+        if language.script != "Latn" and language.letters(texts[own]) < 0.1 < language.letters(texts[1 - own]):
+            raise PlanError(f"{prefix}.{code}: not in the script of {code}, but {other} is")
 
 
 def _check_order(prefix: str, corpus: Corpus, pairs: list[tuple[str, str]]) -> None:
@@ -113,6 +108,37 @@ def _check_order(prefix: str, corpus: Corpus, pairs: list[tuple[str, str]]) -> N
                 f"{text_of(prefix, corpus.target)}:{start + 1}: from about here on, lines translate the source line "
                 f"{place}; find the line that is missing, or one too many"
             )
+
+
+def check_needs(plan: Plan, out: Path) -> None:
+    """Check all that the experiment needs to its last step: packages, models, the way of scoring, room on the disk.
+
+    Raises ValueError: something is missing; the message says what.
+    """
+    from .. import systems as systems  # registers their parsers
+
+    Bleu(tokenize=plan.tokenize)
+    if plan.corpus is not None and not (out / "prepared").exists():
+        source, target, text = plan.corpus.source, plan.corpus.target, plan.text
+        files = [text_of(prefix, target) for prefix in plan.corpus.tests.values()]
+        fitting = scoring_of([line for file in files for line in read_lines(file)])
+        if fitting != "none" and plan.tokenize in ("none", "13a"):
+            raise PlanError(
+                f"{plan.path}: tokenize = {plan.tokenize!r}: {target} has no spaces between words; write {fitting!r}"
+            )
+        options = ParserOptions(**{each.name: getattr(text, each.name) or None for each in fields(ParserOptions)})
+        parser = load_parser(text.parser, options, source)
+        if text.parser != "conllu":
+            parser.parse([["."]])
+        for tokenizer, language in ((text.source_tokenizer, source), (text.target_tokenizer, target)):
+            load_tokenizer(tokenizer or "words", language)
+    runs = sum(not (out / "runs" / f"{system.name}-{seed}" / "trained").exists() for system, seed in plan.runs())
+    needed, free = runs * _OF_RUN, shutil.disk_usage(next(p for p in (out, *out.parents) if p.exists())).free
+    if free < needed:
+        raise PlanError(
+            f"{out}: {free / 2**30:.1f} GB are free, but checkpoints of {runs} runs take about {needed / 2**30:.1f}; "
+            "make room, or give another --output"
+        )
 
 
 def doubts(corpus: Corpus, pairs: dict[str, list[tuple[str, str]]]) -> Iterator[str]:
@@ -200,10 +226,11 @@ def _write_raw(plan: Plan, out: Path) -> None:
     if not kept:
         raise PlanError(f"{corpus.train}: no pairs are left; see [cleaning] in {plan.path}")
     sets = [kept, pairs["valid"], *(pairs[name] for name in corpus.tests)]
+    form = form_of(read_lines(text_of(corpus.train, corpus.target)))
     for name, some in zip(subsets(plan), sets, strict=True):
         for side, language in enumerate((corpus.source, corpus.target)):
             with written(str(out / "raw" / f"{name}.{language}")) as file:
-                file.writelines(pair[side] + "\n" for pair in some)
+                file.writelines((unicodedata.normalize(form, pair[1]) if side else pair[0]) + "\n" for pair in some)
 
 
 def _make(plan: Plan, out: Path, held: int, made: list[str] | None) -> None:
@@ -223,7 +250,7 @@ def _make(plan: Plan, out: Path, held: int, made: list[str] | None) -> None:
             ended = call(command, file, file, pass_fds=(held,))
         said = log.read_bytes()[begin:].decode(errors="replace").splitlines()
         for line in said:
-            if ": warning: " in line:
+            if ": warning: " in line or "come back whole" in line:
                 say(line)
         if ended:
             last = next((line for line in reversed(said) if line.startswith("fairseq-syntax")), "".join(said[-1:]))

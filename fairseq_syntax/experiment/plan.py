@@ -117,9 +117,9 @@ class Text:
     """How raw text becomes pieces and trees: options of `fairseq-syntax preprocess --raw`; `joined`: dictionary."""
 
     source_tokenizer: str = ""
-    target_tokenizer: str = "moses"
+    target_tokenizer: str = ""
     lowercase: tuple[str, ...] = ()
-    subword_type: str = "subword_nmt"
+    subword_type: str = ""
     subword_size: int = 8000
     joined: bool = True
     parser: str = "none"

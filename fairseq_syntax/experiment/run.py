@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 from typing import IO
 
 from ..data.text.recipe import FILE as RECIPE
-from ..data.text.tokenizers import load_tokenizer
+from ..data.text.tokenizers import load_detokenizer
 from ..evaluate.corpus import read_output
 from ..evaluate.schemas import TRAINED, check_name, read_json
 from ..files import lock, written
@@ -259,8 +259,8 @@ class Run:
             hypotheses = read_output(generated).hypotheses
             lines = [hypotheses[i].text for i in sorted(hypotheses)]
             if self.plan.detokenize and not (self.data / RECIPE).exists():
-                tokenizer = load_tokenizer(self.plan.detokenize["tokenizer"], self.plan.detokenize["language"])
-                lines = [tokenizer.detokenize(line.split()) for line in lines]
+                detokenize = load_detokenizer(self.plan.detokenize["tokenizer"], self.plan.detokenize["language"])
+                lines = [detokenize(line.split()) for line in lines]
             goal.with_suffix(".tokens").write_text("".join(line + "\n" for line in lines), encoding="utf8")
             if self.family.characters:
                 join = ["fairseq-syntax", "characters", "--restore", "--input", str(goal.with_suffix(".tokens"))]

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..data.text.languages import language_of
 from ..files import written
-from .corpus import SCRIPTS, check
+from .corpus import check
 from .plan import NAME, Cleaning, Corpus, Plan, PlanError, Text, read_plan
 from .run import Run
 from .schedule import duration, minutes_left
@@ -112,8 +113,6 @@ _VALIDATION = """
     --validate-interval {validate} --eval-bleu --eval-tokenized-bleu --eval-bleu-remove-bpe
     --eval-bleu-args '{{"beam": 1, "max_len_a": 1.5, "max_len_b": 10}}'
     --best-checkpoint-metric bleu --maximize-best-checkpoint-metric"""
-_TOKENIZERS = {"ja": "mecab"}
-_SCORED = {"ja": "ja-mecab", "zh": "zh", "ko": "ko-mecab"}
 
 
 def names_of_tests(prefixes: Sequence[str]) -> dict[str, str]:
@@ -155,7 +154,7 @@ def write_plan(folder: Path, corpus: Corpus, text: Text, systems: Sequence[str],
     if path.exists():
         raise FileExistsError(f"{path}: exists already; leave out the text to resume it, or remove it to begin again")
     language = re.match("([a-z]{2,3})_", text.parser_model)
-    if text.parser == "spacy" and language and language[1] not in (corpus.source, "xx"):
+    if text.parser == "spacy" and language and language[1] not in (language_of(corpus.source).code, "xx"):
         raise PlanError(
             f"--parser-model {text.parser_model}: parses {language[1]}, but the source is {corpus.source}; give "
             f"--source {language[1]}, or a pipeline of {corpus.source}"
@@ -228,7 +227,7 @@ def _lines(values: dict[str, tuple[object, str]]) -> str:
 
 
 def _head(name: str, pairs: int, corpus: Corpus) -> str:
-    scored = _SCORED.get(corpus.target, "13a")
+    scored = language_of(corpus.target).scoring
     return (
         f"# An experiment of fairseq-syntax with {pairs:,} training pairs. Everything here can be edited before\n"
         "# the first training; afterwards, a run that was begun with other settings is refused. See docs/corpus.md.\n"
@@ -245,8 +244,9 @@ def _head(name: str, pairs: int, corpus: Corpus) -> str:
 def _texts(corpus: Corpus, text: Text, size: Size) -> str:
     cleaning = Cleaning()
     settings = {name: value for name, value in vars(text).items() if value not in ("", (), False)}
-    settings |= {"subword_size": size.merges, "joined": _joined(corpus)}
-    settings["target_tokenizer"] = _TOKENIZERS.get(corpus.target, text.target_tokenizer)
+    # without spaces between words, characters alone are thousands of pieces
+    merges = size.merges if language_of(corpus.target).spaced else max(size.merges, 4_000)
+    settings |= {"subword_size": merges, "joined": _joined(corpus)}
     return (
         f"\n[corpus]\nsource = {_toml(corpus.source)}\ntarget = {_toml(corpus.target)}\ntrain = {_toml(corpus.train)}\n"
         f"valid = {_toml(corpus.valid)}\ntests = {_toml(corpus.tests)}\n\n"
@@ -266,7 +266,7 @@ def _texts(corpus: Corpus, text: Text, size: Size) -> str:
 
 def _joined(corpus: Corpus) -> bool:
     """Whether both languages are written alike, and so have subwords in common."""
-    return SCRIPTS.get(corpus.source) == SCRIPTS.get(corpus.target)
+    return language_of(corpus.source).script == language_of(corpus.target).script
 
 
 def _families(names: Sequence[str], size: Size, joined: bool) -> str:

@@ -83,7 +83,7 @@ def align(
 
     if loaded.task.target_dictionary is None:
         raise ValueError(f"{loaded.path}: {loaded.architecture} does not translate; give a model that does")
-    subword_type = loaded.subword_type(subword_type)
+    types = [loaded.subword_type(subword_type, target) for target in (False, True)]
     dataset, sources, targets = pairs.dataset, pairs.sources, pairs.targets
     if translate:
         lengths = [len(dataset[i]["source"]) for i in range(len(dataset))]
@@ -96,7 +96,7 @@ def align(
         raise ValueError("--subset: has no translations; give --translate FILE")
     lengths = [(len(source) + 1, len(target) + 1) for source, target in zip(sources, targets, strict=True)]
     loaded.check_lengths(lengths, pairs.places)
-    words = [[words_of(pieces, subword_type) for pieces in side] for side in (sources, targets)]
+    words = [[words_of(pieces, type) for pieces in side] for side, type in zip((sources, targets), types, strict=True)]
     of_piece = tuple([numbers for _, numbers in side] for side in words)
     links = [""] * len(sources)
     for sample in loaded.batches(dataset, [max(pair) for pair in lengths], max_tokens):

@@ -11,10 +11,11 @@ from fairseq.data import data_utils
 from tqdm import tqdm
 
 from ..data.arrays import ArrayReader, split_prefix
+from ..data.text.tokenizers import add_joiners, normalize
 from ..trees import word_scores
 from ..trees.conllu import Sentence, read_conllu, without_parse
 from ..trees.spanning import DECODERS
-from ..trees.subwords import cut_control_tokens, split_words
+from ..trees.subwords import cut_control_tokens, split_words, without_joiners
 from .models import Loaded, NothingToShow, architectures, encode_line
 from .preparation import Preparation
 from .verb import input_lines, input_name, is_conllu
@@ -86,7 +87,7 @@ class Cutter:
     def of_sentence(self, sentence: str | Sentence, place: str = "the sentence") -> tuple[Sentence, CutSentence]:
         """A text, or words with their tree, as a sentence and as its input to the model."""
         if isinstance(sentence, Sentence):
-            return sentence, self.of_words(sentence.forms, place)
+            return sentence, self.of_words(self.with_joiners(sentence), place)
         words, source = self.of_line(sentence, place)
         return without_parse(words), source
 
@@ -101,7 +102,13 @@ class Cutter:
         if self.recipe is None:
             return self.of_tokens(line.split(), place)
         [words] = self.recipe.source.words([line])
-        return words, self.of_words(words, place)
+        return without_joiners(words), self.of_words(words, place)
+
+    def with_joiners(self, sentence: Sentence) -> list[str]:
+        """The words of a tree as the model's data have them, where the tree says how its text was written."""
+        text = [comment.partition("=")[2] for comment in sentence.comments if comment.startswith("# text =")]
+        joined = add_joiners(normalize(text[0]), sentence.forms) if text and self.recipe else None
+        return joined if joined and len(joined) == len(sentence) else sentence.forms
 
     def of_tokens(self, tokens: list[str], place: str) -> tuple[list[str], CutSentence]:
         """The words of a line of text, and the line as the model reads it.
@@ -129,7 +136,7 @@ def read_sentences(path: str, cutter: Cutter, collapse_ranges: bool = False) -> 
     if is_conllu(path):
         for sentence in read_conllu(path):
             sentence = sentence.collapse_ranges() if collapse_ranges else sentence
-            yield sentence, cutter.of_words(sentence.forms, f"{path}:{sentence.line}")
+            yield cutter.of_sentence(sentence, f"{path}:{sentence.line}")
     else:
         for number, line in enumerate(input_lines(path), 1):
             words, source = cutter.of_line(line, f"{input_name(path)}:{number}")
@@ -165,7 +172,7 @@ def _words_of_pieces(pieces: Sequence[str], word_of_piece: Sequence[int], count:
     forms = [""] * count
     for piece, word in zip(pieces, word_of_piece, strict=False):
         forms[word] += piece.removesuffix("@@").removeprefix("▁")
-    return forms
+    return without_joiners(forms)
 
 
 # --- through the model --------------------------------------------------------------------------------------------

@@ -58,10 +58,12 @@ class Loaded:
         """The model's name in messages and titles."""
         return f"{Path(self.path).name} ({self.architecture})"
 
-    def subword_type(self, subword_type: str | None) -> str:
+    def subword_type(self, subword_type: str | None, target: bool = False) -> str:
         """The segmentation of the text: the given one, or that of the data directory, or subword_nmt."""
         if subword_type:
             return subword_type
+        if target and (recipe := getattr(self.task, "text", None)):
+            return recipe.target.subwords
         cfg = self.task.cfg
         manifest = read_manifest(utils.split_paths(cfg.data)[0], cfg.source_lang, cfg.target_lang) or {}
         return manifest.get("subword_type", str(SubwordType.subword_nmt))

@@ -51,9 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--subword-type",
         choices=[str(kind) for kind in SubwordType],
-        default=str(SubwordType.subword_nmt),
         help="segmentation of the text: subword_nmt (@@; also fits plain words), sentencepiece (▁) or none (default: "
-        "subword_nmt)",
+        "subword_nmt; with --raw, sentencepiece for languages written without spaces)",
     )
     add(
         "--control-tokens",
@@ -105,10 +104,10 @@ def _add_raw_text(parser: argparse.ArgumentParser) -> None:
     add(
         "--source-tokenizer",
         metavar="NAME",
-        help="moses, spacy, spacy:PIPELINE, stanza, mecab, or none for tokenised text (default: the parser's, if it "
-        "is spaCy, or Stanza with its own models, so that it knows the words; otherwise moses)",
+        help="words (of Unicode), spacy, spacy:PIPELINE, stanza, mecab, moses, or none for tokenised text (default: "
+        "the parser's, if it is spaCy, or Stanza with its own models, so that it knows the words; otherwise words)",
     )
-    add("--target-tokenizer", default="moses", metavar="NAME", help="likewise (default: moses)")
+    add("--target-tokenizer", metavar="NAME", help="likewise (default: words, or none for sentencepiece)")
     add("--lowercase", nargs="+", choices=["source", "target"], default=[], help="sides to lowercase")
     add(
         "--subword-size",
@@ -136,6 +135,7 @@ def run(args: argparse.Namespace) -> None:
         return
     try:
         recipe = _prepare_raw(args) if args.raw else None
+        args.subword_type = args.subword_type or str(SubwordType.subword_nmt)
         with _log_to_stderr():
             Preprocessing(args, recipe).run()
     except BrokenProcessPool:
@@ -146,23 +146,28 @@ def run(args: argparse.Namespace) -> None:
 
 def _prepare_raw(args: argparse.Namespace):
     """Make pieces and trees of raw text, and let the options name these; returns the recipe."""
+    from ..data.text.languages import language_of
     from ..data.text.recipe import Side
     from ..data.text.tokenizers import is_folder
     from .raw_text import RawText
 
     # the rules of the language, for a folder: spaCy runs what is in one, and the recipe must not name any
     pipeline = args.source_lang if is_folder(str(args.parser_model)) else args.parser_model
-    own = {"spacy": f"spacy:{pipeline}", "stanza": "moses" if args.parser_model else "stanza"}
+    own = {"spacy": f"spacy:{pipeline}", "stanza": "words" if args.parser_model else "stanza"}
+    if args.parser != "none":  # whose trees stand over words
+        args.source_tokenizer = args.source_tokenizer or own.get(args.parser, "words")
+
+    def side(name: str, language: str, tokenizer: str | None) -> Side:
+        whole = not (tokenizer or language_of(language).spaced)
+        subwords = args.subword_type or str(SubwordType.sentencepiece if whole else SubwordType.subword_nmt)
+        tokenizer = tokenizer or ("none" if subwords == SubwordType.sentencepiece else "words")
+        return Side(language, tokenizer, name in args.lowercase, subwords=subwords)
+
     splits = Preprocessing(args).splits
     raw = RawText(
         splits,
-        Side(
-            args.source_lang,
-            args.source_tokenizer or own.get(args.parser, "moses"),
-            "source" in args.lowercase,
-            args.subword_type,
-        ),
-        Side(args.target_lang, args.target_tokenizer, "target" in args.lowercase, args.subword_type),
+        side("source", args.source_lang, args.source_tokenizer),
+        side("target", args.target_lang, args.target_tokenizer),
         args.subword_size,
         args.joined_dictionary,
         args.parser,
@@ -177,7 +182,7 @@ def _prepare_raw(args: argparse.Namespace):
     args.validpref, args.testpref = (
         ",".join(path for split, path in made.items() if split.startswith(name)) or None for name in ("valid", "test")
     )
-    args.trees_suffix = "conllu"
+    args.trees_suffix, args.subword_type = "conllu", recipe.source.subwords
     args.allow_unparsed |= args.parser == "none"
     return recipe
 

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, islice
@@ -12,15 +13,20 @@ from pathlib import Path
 
 from ..data.parsers import ParserOptions, load_parser
 from ..data.text.guard import shares
+from ..data.text.languages import language_of
 from ..data.text.recipe import Recipe, Side
+from ..data.text.tokenizers import form_of, normalize
+from ..evaluate.metrics import Bleu
 from ..files import checksum, staged, written
 from ..progress import progress_bar
 from ..trees.conllu import MAX_WORDS, TreeFormatError
 from ..trees.subwords import SubwordType, cut_control_tokens
-from ..trees.text import read_lines, sentence_lines
+from ..trees.text import quoted, read_lines, sentence_lines
 from .parse import parse, parser_settings
 
 _LINES = 1000  # at once
+LEAST = 99.5
+"""BLEU of a perfect translation below which no model is trained."""
 # kind -> pattern, the share of lines above which it is told of, and what is said
 _NOT_RAW = {
     "escapes": (re.compile("&(apos|quot|amp|lt|gt|#[0-9]+);"), 0.01, "have {}; write them as the character"),
@@ -42,7 +48,7 @@ class RawText:
         splits: name of a split -> prefix of its two files.
         source, target: without codes, which are learned of the training text.
         size: merges of subword-nmt, or pieces of sentencepiece.
-        joined: whether both sides have the same subwords.
+        joined: whether both sides have the same subwords, if they are of one type.
         parser, options: of the source.
         control_tokens: see `fairseq-syntax preprocess --control-tokens`.
         max_words: longest sentence to parse.
@@ -62,8 +68,8 @@ class RawText:
         """Write the pieces of SPLIT and their trees as SPLIT.LANGUAGE and SPLIT.SOURCE.conllu.gz into a folder.
 
         What a former call has written is taken. Raises FileExistsError: something else has such a name; ValueError: it
-        is of other text or settings, the two sides of a split differ in length, or there is no tokeniser or parser;
-        OSError: a file is missing.
+        is of other text or settings, the two sides of a split differ in length, there is no tokeniser or parser, or
+        the training target does not come back as it was; OSError: a file is missing.
         """
         self._check_folder(folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -72,13 +78,21 @@ class RawText:
         for split in self.splits:
             self._tokenize(folder, split, self.source, self.control_tokens)
             self._tokenize(folder, split, self.target)
-        source, target = (self._with_codes(folder, side) for side in (self.source, self.target))
+        first, *others = self.splits
+        source, target = (
+            replace(self._with_codes(folder, side), form=form_of(read_lines(self._raw(first, side))))
+            for side in (self.source, self.target)
+        )
         for split in self.splits:
             self._cut(folder, split, source, self.control_tokens)
             self._cut(folder, split, target)
+        self._check_way_back(folder, first, target)
         self._parse(folder)
-        first = read_lines(folder / f"{next(iter(self.splits))}.{source.language}")
-        return Recipe(source, target, self._inference_parser(), shares(first))
+        # subwords are fitted to the training text, and cut other text into more pieces
+        usual = next((split for split in others if split.startswith("valid")), first)
+        return Recipe(
+            source, target, self._inference_parser(), shares(read_lines(folder / f"{usual}.{source.language}"))
+        )
 
     def _raw(self, split: str, side: Side) -> str:
         plain = f"{self.splits[split]}.{side.language}"
@@ -171,8 +185,9 @@ class RawText:
             return replace(side, folder=folder)
         if "train" not in self.splits:
             raise ValueError(f"--subword-type {side.subwords}: subwords are learned from --trainpref; give it")
-        languages = [self.source.language, self.target.language] if self.joined else [side.language]
-        name = ".".join(["codes", *([] if self.joined else languages)])
+        joined = self.joined and self.source.subwords == self.target.subwords
+        languages = [self.source.language, self.target.language] if joined else [side.language]
+        name = ".".join(["codes", *([] if joined else languages)])
         path = folder / name
         if not path.exists():
             learn, shortest = (_learn_merges, 2) if side.subwords == SubwordType.subword_nmt else (_learn_pieces, 1)
@@ -186,6 +201,12 @@ class RawText:
             except RuntimeError as error:  # sentencepiece's: where it was found, and what it is
                 why = str(error).rpartition("] ")[2].strip()
                 raise ValueError(f"{texts}: give another --subword-size than {self.size} ({why})") from None
+            if side.subwords == SubwordType.subword_nmt and len(path.read_bytes().splitlines()) < 2:
+                path.unlink()
+                raise ValueError(
+                    f"{texts}: no two characters stand together twice, so there are no subwords to learn; give more "
+                    "text, or --subword-type none"
+                )
         return replace(side, codes=name, sha256=checksum(path), folder=folder)
 
     def _cut(self, folder: Path, split: str, side: Side, control: Collection[str] = ()) -> None:
@@ -197,6 +218,35 @@ class RawText:
             for (first, _), line in zip(raw, words, strict=True):
                 file.write(" ".join([*first, *filter(None, [side.cut(line.split())])]) + "\n")
                 bar.update()
+
+    def _check_way_back(self, folder: Path, split: str, side: Side) -> None:
+        """Say how much of a text comes back from its pieces. Raises ValueError: a translation could not be right."""
+        raw, name = self._raw(split, side), language_of(side.language).scoring
+
+        def pairs() -> Iterator[tuple[str, str]]:
+            for line, pieces in zip(read_lines(raw), read_lines(folder / f"{split}.{side.language}"), strict=True):
+                line = normalize(line, None)
+                yield line.lower() if side.lowercase else line, side.decode(pieces)
+
+        same = [line == back for line, back in pairs()]
+        bleu = 100.0
+        if not all(same):
+            metric, rows, sums = Bleu(tokenize=name), pairs(), 0.0
+            while some := list(islice(rows, _LINES)):
+                sums = sums + metric.statistics([back for _, back in some], [[line] for line, _ in some]).sum(axis=0)
+            bleu = float(metric.scores(sums))
+        said = (
+            f"{raw}: {100 * sum(same) / max(len(same), 1):.4g} % of {len(same):,} lines come back whole from pieces; a "
+            f"perfect translation has {bleu:.1f} BLEU (tok:{name})"
+        )
+        if bleu < LEAST:
+            changed = [pair for pair in pairs() if normalize(pair[0]) != normalize(pair[1])]
+            line, back = min(changed, key=lambda pair: len(pair[0]), default=("", ""))
+            why = f"--target-tokenizer {side.tokenizer} makes {quoted(back)} of {quoted(line)}; leave it out"
+            raise ValueError(
+                f"{said}: {why if changed else 'it mixes normal forms of Unicode; write all of it in NFC'}"
+            )
+        print(f"fairseq-syntax preprocess: {said}", file=sys.stderr)
 
     def _parse(self, folder: Path) -> None:
         parser = None
@@ -236,17 +286,18 @@ def _learn_merges(lines: Iterable[str], path: Path, size: int) -> None:
 
 
 def _learn_pieces(lines: Iterable[str], path: Path, size: int) -> None:
-    try:
-        from sentencepiece import SentencePieceTrainer
-    except ImportError:
-        raise ValueError("--subword-type sentencepiece: run pip install sentencepiece") from None
-    model = io.BytesIO()
-    # words are left as they are, because trees stand over them; unknown characters become bytes
+    from sentencepiece import SentencePieceTrainer
+
+    lines, model = list(lines), io.BytesIO()
+    counts = Counter(character for line in lines for character in line)
+    # at most half of the pieces are single characters; words are left as they are, because trees stand over them
+    frequent = sum(count for _, count in counts.most_common(size // 2))
     SentencePieceTrainer.train(
         sentence_iterator=iter(lines),
         model_writer=model,
         vocab_size=size,
         hard_vocab_limit=False,
+        character_coverage=min(0.9995, max(0.98, frequent / max(counts.total(), 1))),  # sentencepiece's limits
         normalization_rule_name="identity",
         byte_fallback=True,
         minloglevel=2,

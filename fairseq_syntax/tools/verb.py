@@ -296,10 +296,9 @@ def add_scoring(parser: argparse.ArgumentParser) -> None:
     add(
         "--tokenize",
         choices=TOKENIZERS,
-        default="none",
         metavar="NAME",
-        help=f"sacrebleu's tokenizer: {', '.join(TOKENIZERS)}; none for tokenised text, 13a for raw text "
-        "(default: none)",
+        help=f"sacrebleu's tokenizer: {', '.join(TOKENIZERS)}; none for tokenised text, 13a for raw text (default: "
+        "none, but that of the language for references without spaces between words)",
     )
     add(
         "--remove-bpe",

@@ -294,7 +294,7 @@ def _target(loaded: Loaded, shown: Shown, pieces: bool) -> tuple[list[str], torc
     if pieces:
         return tokens, torch.arange(len(tokens))
     try:
-        words, numbers = words_of(tokens[:-1], loaded.subword_type(shown.subword_type))
+        words, numbers = words_of(tokens[:-1], loaded.subword_type(shown.subword_type, target=True))
     except ValueError:  # a piece of several words
         return _target(loaded, shown, pieces=True)
     return [*words, tokens[-1]], torch.tensor([*numbers, len(words)])

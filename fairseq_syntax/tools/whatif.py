@@ -336,7 +336,7 @@ def _translated(model: GivenTrees, source, trees: list[Reading], subword_type: s
     # score every translation under every tree
     pairs = [(tree, hyp) for hyp in hyps for tree in encoded]
     scores = loaded.total_scores([tree for tree, _ in pairs], [hyp for _, hyp in pairs], 10**6)
-    subword_type = loaded.subword_type(subword_type)
+    subword_type = loaded.subword_type(subword_type, target=True)
     target = [words_of(pieces_of(loaded.task.target_dictionary, ids), subword_type) for ids in hyps]
     of_piece = [source.word_of_token] * len(encoded), [numbers for _, numbers in target]
     dataset = loaded.as_dataset(encoded, hyps)
@@ -398,7 +398,7 @@ def whatif_pairs(
     members = [[prepare(text) for text in texts] for texts in zip(pairs.correct, pairs.incorrect, strict=True)]
 
     def joined(pieces: list[str]) -> str:
-        return " ".join(words_of(pieces, loaded.subword_type(subword_type))[0])
+        return " ".join(words_of(pieces, loaded.subword_type(subword_type, target=True))[0])
 
     twice = [place for place in places for _ in TREES]
     hyps = [joined(pieces_of(dictionary, ids)) for ids in _hypotheses(loaded, encoded, twice, max_tokens, search)]

@@ -1,5 +1,6 @@
 """Find the trees of a text, and align each with the words of its sentence."""
 
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import zip_longest
@@ -97,6 +98,11 @@ def fit_tree(sentence: Sentence, words: list[str], place: str) -> tuple[Sentence
         misfits.append((*next((number, pair) for number, pair in pairs if pair[0] != pair[1]), len(tokens)))
     number, pair, size = max(misfits, key=lambda misfit: misfit[0])
     word, form = ("the end" if text is None else quoted(text) for text in pair)
+    if None not in pair and unicodedata.normalize("NFC", pair[0]) == unicodedata.normalize("NFC", pair[1]):
+        raise TreeFormatError(
+            f"{place}: word {number}, {word}, is in another normal form of Unicode than in the parse ({pair[0]!a} "
+            f"and {pair[1]!a}); write both in NFC: uconv -x any-nfc < OLD > NEW"
+        )
     raise TreeFormatError(
         f"{place}: word {number} is {word} but the parse has {form} ({len(words)} and {size} words); parse exactly "
         "this text with fairseq-syntax parse"

@@ -1,7 +1,7 @@
 """From subwords back to words."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from enum import StrEnum
 
 from .text import TreeFormatError, quoted
@@ -18,7 +18,9 @@ class SubwordType(StrEnum):
 SPACE = "\u2581"
 """The ▁ with which sentencepiece begins a word."""
 
-_BYTES = re.compile("(?:<0x[0-9A-F]{2}>)+")
+JOINER = "\uffed"
+"""Begins or ends a word beside which there is no space in the text; see `data.text.tokenizers`."""
+_BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 
 def split_words(tokens: list[str], subword_type: str, place: str) -> tuple[list[str], list[int]]:
@@ -53,33 +55,36 @@ def check_length(line: str, subword_type: str, most: int, place: str, option: st
 
 
 def join_subwords(tokens: list[str], subword_type: str) -> tuple[list[str], list[int]]:
-    """The words of a subword sequence, and the word of each subword.
+    """The words of a subword sequence, without joiners, and the word of each subword.
 
-    ("pre@@", "train", "it") -> ("pretrain", "it"), (0, 0, 1)
+    ("pre@@", "train", "it", "\uffed!") -> ("pretrain", "it", "!"), (0, 0, 1, 2)
 
     A lone `▁` of sentencepiece belongs to the word after it, or to the last word at the end of the text. Raises
     ValueError: unknown type, or a text that ends inside a word.
     """
     if subword_type == SubwordType.none:
-        return list(tokens), list(range(len(tokens)))
-    if subword_type == SubwordType.subword_nmt:
-        return _join_subword_nmt(tokens)
-    if subword_type == SubwordType.sentencepiece:
-        return _join_sentencepiece(tokens)
-    raise ValueError(f"subword type {subword_type!r} is unknown; choose one of {', '.join(SubwordType)}")
+        words, word_of_token = tokens, list(range(len(tokens)))
+    elif subword_type == SubwordType.subword_nmt:
+        words, word_of_token = _join_subword_nmt(tokens)
+    elif subword_type == SubwordType.sentencepiece:
+        words, word_of_token = _join_sentencepiece(tokens)
+    else:
+        raise ValueError(f"subword type {subword_type!r} is unknown; choose one of {', '.join(SubwordType)}")
+    return without_joiners(words), word_of_token
 
 
-def decode_bytes(text: str) -> str:
-    """A text with the byte pieces of sentencepiece decoded: `<0xE7><0x8C><0xAB>` -> `猫`.
+def without_joiners(words: Iterable[str]) -> list[str]:
+    """Words as trees have them."""
+    return [word.strip(JOINER) or word for word in words]
+
+
+def decode_pieces(pieces: list[str]) -> str:
+    """The text of pieces of sentencepiece, with ▁ for spaces: `<0xE7> <0x8C> <0xAB>` -> `猫`.
 
     Bytes that are not UTF-8 become U+FFFD, as in sentencepiece.
     """
-
-    def decoded(match: re.Match) -> str:
-        content = bytes.fromhex(match[0].replace("<0x", "").replace(">", ""))
-        return re.sub("[\udc80-\udcff]", "\ufffd", content.decode("utf-8", "surrogateescape"))
-
-    return _BYTES.sub(decoded, text)
+    content = b"".join(bytes([int(piece[3:5], 16)]) if _BYTE.fullmatch(piece) else piece.encode() for piece in pieces)
+    return re.sub("[\udc80-\udcff]", "\ufffd", content.decode("utf-8", "surrogateescape"))
 
 
 def _join_subword_nmt(tokens: list[str]) -> tuple[list[str], list[int]]:
@@ -101,7 +106,7 @@ def _join_subword_nmt(tokens: list[str]) -> tuple[list[str], list[int]]:
 
 
 def _join_sentencepiece(tokens: list[str]) -> tuple[list[str], list[int]]:
-    words: list[str] = []
+    words: list[list[str]] = []
     word_of_token: list[int] = []
     begun = True  # whether the next piece without a mark opens a word
     for token in tokens:
@@ -116,14 +121,12 @@ def _join_sentencepiece(tokens: list[str]) -> tuple[list[str], list[int]]:
             begun = True
             continue
         if opens or begun:
-            words.append(text)
+            words.append([])
             begun = False
-        else:
-            words[-1] += text
+        words[-1].append(text)
         word_of_token.append(len(words) - 1)
-    words = list(map(decode_bytes, words))
     if words:  # a final lone mark
         word_of_token = [min(word, len(words) - 1) for word in word_of_token]
     elif tokens:
         raise ValueError(f"the text has no word, only {quoted(' '.join(tokens))}")
-    return words, word_of_token
+    return [decode_pieces(word) for word in words], word_of_token

@@ -24,6 +24,7 @@ from ...progress import progress_bar
 from ...trees.conllu import Sentence, TreeFormatError, quoted
 from ...trees.decoders import TreeDecoder
 from ...trees.universal_dependencies import universal_labels
+from ..text.languages import language_of
 
 GROUP = "fairseq_syntax.parsers"
 """Entry points of other packages."""
@@ -120,7 +121,8 @@ def load_parser(name: str, options: ParserOptions, language: str | None = None, 
         if value is None and option in getattr(module, "NEEDS", ()):
             raise ValueError(f"--parser {name}: needs --{option.replace('_', '-')}")
     chosen = ParserOptions(**values)
-    parser = module.load(replace(chosen, parser_language=chosen.parser_language or language), lenient)
+    code = chosen.parser_language or (language and language_of(language).stanza)
+    parser = module.load(replace(chosen, parser_language=code), lenient)
     return Lowercased(parser) if getattr(options, "parser_lowercase", False) else parser
 
 

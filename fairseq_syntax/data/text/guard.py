@@ -1,19 +1,22 @@
 """What tells that raw text is not prepared as the training text was."""
 
 import logging
+import math
 import re
 from collections.abc import Iterable, Mapping
+
+from ...trees.subwords import JOINER
 
 logger = logging.getLogger(__name__)
 
 _SINGLE = re.compile(r"(?<!\S)\u2581?\w(@@)?(?!\S)")
 _ESCAPED = re.compile(r"& ?(apos|quot|amp|lt|gt|#[0-9]+) ?;")
-_TWICE = re.compile(r"(?<!\S)(@|@@|@@@@)(?!\S)|@@@")
+_TWICE = re.compile("\uffee ?3")  # see `tokenizers.escape`
 
 ENOUGH = 300
 """Tokens before anything is said."""
 UNKNOWN, MORE = 0.1, 0.05
-"""Share of unknown tokens, and what other shares may exceed those of training by."""
+"""Share of unknown tokens, and what other shares may exceed those of training by, besides three standard errors."""
 CAUSES = {
     "unknown": "is it of another language, in another case, or cut in another way?",
     "single characters": "is it of another language or script?",
@@ -28,9 +31,10 @@ def shares(texts: Iterable[str]) -> dict[str, float]:
     for text in texts:
         total += len(text.split())
         joined = text.replace(" ", "").replace("\u2581", " ") if "\u2581" in text else text.replace("@@ ", "")
+        joined = re.sub(f" ?{JOINER} ?", "", joined)
         counts["single characters"] += len(_SINGLE.findall(text))
         counts["escapes"] += len(_ESCAPED.findall(joined))
-        counts["pieces of pieces"] += len(_TWICE.findall(text))
+        counts["pieces of pieces"] += len(_TWICE.findall(joined))
     return {name: count / max(total, 1) for name, count in counts.items()}
 
 
@@ -57,7 +61,9 @@ class Guard:
             return
         now = shares(self._texts)
         found = {"unknown": (self._unknown / self._total, UNKNOWN)}
-        found |= {name: (now[name], usual + MORE) for name, usual in self.usual.items() if name in now}
+        for name in self.usual.keys() & now.keys():
+            before = self.usual[name]
+            found[name] = now[name], before + MORE + 3 * math.sqrt(before * (1 - before) / self._total)
         for name, (share, most) in found.items():
             if share > most:
                 usual = f", in training {100 * self.usual[name]:.0f} %" if name in self.usual else ""

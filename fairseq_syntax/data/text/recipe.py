@@ -2,8 +2,8 @@
 
 It is `text.json` in the data directory, with the codes of subwords beside it:
 
-    version    1
-    source     language, tokenizer, lowercase, subwords, codes, sha256 (see `Side`)
+    version    2
+    source     language, tokenizer, lowercase, subwords, codes, sha256, form (see `Side`)
     target     the same
     parser     name of the parser of the source -> its options
     shares     of the training text's source, see `guard.shares`
@@ -12,17 +12,29 @@ It is `text.json` in the data directory, with the codes of subwords beside it:
 import hashlib
 import json
 import re
+import unicodedata
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 
 from ...files import checksum, link_or_copy, written
-from ...trees.subwords import SubwordType, decode_bytes
+from ...trees.subwords import SPACE, SubwordType, decode_pieces
 from ...trees.text import quoted
-from .tokenizers import Tokenizer, is_folder, load_tokenizer, normalize
+from .tokenizers import (
+    FORMS,
+    add_joiners,
+    detokenize,
+    escape,
+    is_folder,
+    load_detokenizer,
+    load_tokenizer,
+    normalize,
+    words_of,
+)
 
 FILE = "text.json"
-VERSION = 1
+VERSION = 2
 _PARSER_OPTIONS = {"parser_model", "parser_tagger", "parser_language", "parser_decoder", "parser_lowercase"}
 
 
@@ -37,23 +49,29 @@ class Side:
         subwords: a `SubwordType`: how words are cut.
         codes: file of subword-nmt or sentencepiece, in the folder of the recipe; empty for whole words.
         sha256: of that file.
+        form: Unicode's normal form of lines that are written; what is read becomes NFC.
         folder: where the recipe is; not a setting.
     """
 
     language: str
-    tokenizer: str = "moses"
+    tokenizer: str = "words"
     lowercase: bool = False
     subwords: str = str(SubwordType.none)
     codes: str = ""
     sha256: str = ""
+    form: str = "NFC"
     folder: Path = field(default=Path(), compare=False)
 
     def __post_init__(self):
         _refuse_folder(self.tokenizer.partition(":")[2])
 
     @cached_property
-    def _tokenizer(self) -> Tokenizer:
+    def _tokenizer(self) -> Callable[[list[str]], list[list[str]]]:
         return load_tokenizer(self.tokenizer, self.language)
+
+    @cached_property
+    def _detokenizer(self) -> Callable[[list[str]], str]:
+        return load_detokenizer("moses", self.language) if self.tokenizer == "moses" else " ".join
 
     @cached_property
     def _coder(self):
@@ -64,23 +82,24 @@ class Side:
         if self.subwords == SubwordType.subword_nmt:
             from subword_nmt.apply_bpe import BPE
 
-            with open(path, encoding="utf-8") as file:
-                return BPE(file)
+            try:
+                with open(path, encoding="utf-8") as file:
+                    return BPE(file)
+            except SystemExit:  # which subword-nmt calls instead
+                raise ValueError(f"{path}: not codes of subword-nmt; run preprocess again") from None
         from sentencepiece import SentencePieceProcessor
 
         return SentencePieceProcessor(model_file=str(path))
 
     def words(self, lines: list[str], tokenized: bool = False) -> list[list[str]]:
-        """The tokens of raw lines, or of lines in tokens, as the parser and the subwords get them."""
-        lines = [self._writable(normalize(line)) for line in lines]
-        tokens = [line.split() for line in lines] if tokenized else self._tokenizer.tokenize(lines)
+        """The tokens of raw lines, with joiners, or of lines in tokens, as the subwords get them."""
+        lines = [escape(normalize(line), tokenized) for line in lines]
+        tokens = [line.split() for line in lines] if tokenized else self._tokenizer(lines)
+        if not tokenized and self.tokenizer not in ("moses", "none"):
+            pairs = zip(lines, tokens, strict=True)
+            # where a tokeniser has changed the text, the words of Unicode
+            tokens = [add_joiners(*pair) or add_joiners(pair[0], words_of(pair[0])) or [] for pair in pairs]
         return [[token.lower() for token in line] for line in tokens] if self.lowercase else tokens
-
-    def _writable(self, line: str) -> str:
-        """A line without what marks a piece."""
-        if self.subwords == SubwordType.subword_nmt:
-            return re.sub("@(?=@)", "@ ", line)
-        return line.replace("\u2581", "_") if self.subwords == SubwordType.sentencepiece else line
 
     def cut(self, words: list[str]) -> str:
         """The pieces of words, separated by spaces."""
@@ -91,11 +110,11 @@ class Side:
         return " ".join(self._coder.encode(" ".join(words), out_type=str))
 
     def join(self, pieces: str) -> list[str]:
-        """The words of pieces, which may end inside one, as translations do."""
+        """The words of pieces, with joiners; the last may end inside one, as in translations."""
         if self.subwords == SubwordType.subword_nmt:
             return re.sub("@@( |$)", "", pieces).split()
         if self.subwords == SubwordType.sentencepiece:
-            return decode_bytes(pieces.replace(" ", "")).replace("\u2581", " ").split()
+            return decode_pieces(pieces.split()).replace(SPACE, " ").split()
         return pieces.split()
 
     def encode(self, line: str, tokenized: bool = False) -> str:
@@ -108,7 +127,8 @@ class Side:
 
     def detokenize(self, words: list[str]) -> str:
         """The line, as a reader would write it, of words."""
-        return self._tokenizer.detokenize(words)
+        form = FORMS[self.form == "NFD"]
+        return unicodedata.normalize(form, detokenize(self._detokenizer(words)))
 
 
 @dataclass(frozen=True)
@@ -125,7 +145,7 @@ class Recipe:
         """What recipes have in common that make the same pieces; trees of other parsers may be of the same text."""
         settings = [self._settings(side) for side in (self.source, self.target)]
         for side in settings:
-            del side["codes"]
+            del side["codes"], side["form"]
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
     def between(self, source: str | None, target: str | None) -> "Recipe":
@@ -185,6 +205,8 @@ def _side(settings: dict, path: Path) -> Side:
     known = {each.name: each.type for each in fields(Side) if each.name != "folder"}
     if settings.keys() != known.keys() or any(type(value) is not known[name] for name, value in settings.items()):
         raise ValueError(f"settings {settings}")
+    if settings["form"] not in FORMS:
+        raise ValueError(f"form {settings['form']}")
     if settings["subwords"] not in list(SubwordType) or Path(settings["codes"]).name != settings["codes"]:
         raise ValueError(f"subwords {settings['subwords']}, codes {settings['codes']}")
     return Side(**settings, folder=path.parent)

@@ -1,25 +1,103 @@
-"""Tokenisers of raw text, and their inverses. Nothing is imported before it is asked for."""
+"""Tokenisers of raw text, and the way back, which is one for all but Moses. Nothing is imported before it is asked for.
+
+A token has a joiner where no space stood beside it, as in OpenNMT's tokeniser (Klein et al. 2020): punctuation carries
+that of the word after it. The trees' words have none, see `trees.subwords`.
+
+    “Stop!” she said.    ->    “\uffed Stop \uffed! \uffed” she said \uffed.
+"""
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal
 
-NAMES = ("moses", "spacy", "stanza", "mecab", "none")
+import regex
+
+from ...trees.subwords import JOINER
+from .languages import language_of
+
+NAMES = ("words", "moses", "spacy", "stanza", "mecab", "none")
 """What `load_tokenizer` knows; `spacy:PIPELINE` names a pipeline."""
+Form = Literal["NFC", "NFD"]
+FORMS: tuple[Form, Form] = ("NFC", "NFD")
 
 # what is not seen and is in no word; Persian and Indic scripts have the joiners, U+200C and U+200D, in theirs
 _CONTROL = "\u0000-\u0008\u000e-\u001b\u007f-\u0084\u0086-\u009f"
 _UNSEEN = re.compile(f"[{_CONTROL}\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
-# between two of these a space was left out: such languages are written without
+_SEEN = regex.compile(r"[^\p{Default_Ignorable_Code_Point}\p{Z}\p{Cc}\u2800]")  # which are all blank
+# letters with all that belongs to them, tone letters among it; not accents of ASCII, such as ^
+_IN_WORD = r"[\p{L}\p{M}\p{N}\u02b0-\u02ff\ua700-\ua721\ua789\ua78a\u200c\u200d]"
+_WORD = regex.compile(
+    rf"{_IN_WORD}+(?:(?:['’](?=\p{{L}})|(?<=\p{{N}})[.,](?=\p{{N}})){_IN_WORD}+)*|(?P<mark>\X)(?P=mark)*"
+)
+_OPENS_WORD = regex.compile(_IN_WORD)
+# what stands for marks of pieces and tokens that are in the text itself
+_ESCAPE = "\uffee"
+_ESCAPED = {_ESCAPE: f"{_ESCAPE}0", JOINER: f"{_ESCAPE}1", "\u2581": f"{_ESCAPE}2", "": f"{_ESCAPE}3"}
+_WRITTEN = {code: character for character, code in _ESCAPED.items()}
+# old tokens, without joiners: a space was left out beside wide characters
 _SPACE_BESIDE_WIDE = re.compile(r"(?<![!-~]) | (?![!-~])")
-_WITHOUT_SPACES = frozenset("ja zh yue th lo my km bo dz".split())
 
 
-def normalize(line: str) -> str:
-    """One spelling of each character (NFC), single spaces, nothing that cannot be seen."""
-    return " ".join(unicodedata.normalize("NFC", _UNSEEN.sub("", line)).split())
+def normalize(line: str, form: Form | None = "NFC") -> str:
+    """One spelling of each character, single spaces, nothing that cannot be seen; None leaves the spelling."""
+    line = _UNSEEN.sub("", line)
+    line = " ".join((unicodedata.normalize(form, line) if form else line).split())
+    return line if _SEEN.search(line) else ""
+
+
+def form_of(lines: Iterable[str]) -> Form:
+    """NFC or NFD, whichever most lines are in for which it makes a difference."""
+    composed = decomposed = 0
+    for line in lines:
+        if not line.isascii():
+            is_composed, is_decomposed = (unicodedata.is_normalized(form, line) for form in FORMS)
+            composed += is_composed and not is_decomposed
+            decomposed += is_decomposed and not is_composed
+    return FORMS[decomposed > composed]
+
+
+def escape(line: str, tokenized: bool = False) -> str:
+    """A line without marks of pieces, and of tokens, unless it is in tokens; `detokenize` writes them again."""
+    marks = "\u2581" if tokenized else f"{_ESCAPE}{JOINER}\u2581"
+    return re.sub(f"[{marks}]|(?<=@)(?=@)", lambda found: _ESCAPED[found[0]], line)
+
+
+def add_joiners(line: str, tokens: list[str]) -> list[str] | None:
+    """The tokens of a line with joiners; None if they are not its characters."""
+    tokens = [part for token in tokens for part in token.split()]
+    if "".join(tokens) != line.replace(" ", ""):
+        return None
+    joined: list[str] = []
+    place, in_word = 0, False
+    for token in tokens:
+        opens, size = bool(_OPENS_WORD.match(token)), len(token)
+        if line[place] == " ":
+            place += 1
+        elif joined and opens and not in_word:
+            joined[-1] += JOINER
+        elif joined:
+            token = JOINER + token
+        place, in_word = place + size, bool(_OPENS_WORD.match(token[-1]))
+        joined.append(token)
+    return joined
+
+
+def detokenize(tokens: str) -> str:
+    """The line of tokens with joiners, which are separated by spaces."""
+    line = re.sub(f" ?{JOINER} ?", "", tokens)
+    return re.sub(f"{_ESCAPE}[0-3]", lambda found: _WRITTEN[found[0]], line)
+
+
+def load_detokenizer(name: str, language: str) -> Callable[[list[str]], str]:
+    """The inverse of a tokeniser, for Moses, and for tokens without joiners, as former studies have."""
+    if name == "mecab":
+        return lambda tokens: _SPACE_BESIDE_WIDE.sub("", " ".join(tokens))
+    from sacremoses import MosesDetokenizer
+
+    moses = MosesDetokenizer(language_of(language).code)
+    return lambda tokens: moses.detokenize(tokens, unescape=False)
 
 
 def is_folder(pipeline: str) -> bool:
@@ -36,94 +114,77 @@ def load_pipeline(name: str, **options):
     return spacy.load(name, **options)
 
 
-class Tokenizer(Protocol):
-    """Cuts lines into tokens, and puts tokens together again."""
+def load_tokenizer(name: str, language: str) -> Callable[[list[str]], list[list[str]]]:
+    """A function from normalised lines to the tokens of each, without joiners.
 
-    def tokenize(self, lines: list[str]) -> list[list[str]]:
-        """The tokens of each line, which is normalised."""
-        ...
-
-    def detokenize(self, tokens: list[str]) -> str:
-        """The line that these are the tokens of, as a reader would write it."""
-        ...
-
-
-def load_tokenizer(name: str, language: str) -> Tokenizer:
-    """Load a tokeniser of `NAMES` for a language, such as "en".
+    Args:
+        name: one of `NAMES`.
+        language: any code of it.
 
     Raises ValueError: no such tokeniser, or its package or model is missing.
     """
     kind, _, model = name.partition(":")
     if kind not in NAMES or (model and kind != "spacy"):
         raise ValueError(f"tokenizer {name}: choose from {', '.join(NAMES)}, or spacy:PIPELINE")
-    if kind == "none":
-        return _Split(str.split, " ".join)
-    join = _join_wide if language in _WITHOUT_SPACES else _moses_inverse(language, of_treebank=kind == "spacy")
-    if kind == "moses":
+    if kind in ("spacy", "stanza"):
+        return (_spacy if kind == "spacy" else _stanza)(model or language)
+    split: Callable[[str], list[str]] = str.split
+    if kind == "words":
+        split = words_of
+    elif kind == "mecab":
+        split = _mecab()
+    elif kind == "moses":
         from sacremoses import MosesTokenizer
 
-        moses = MosesTokenizer(language)
-        return _Split(lambda line: moses.tokenize(line, escape=False), join)
-    if kind == "mecab":
-        return _Split(_mecab(), join)
-    return (_Spacy if kind == "spacy" else _Stanza)(model or language, join)
+        moses = MosesTokenizer(language_of(language).code)
+        split = lambda line: moses.tokenize(line, escape=False)  # noqa: E731
+    return lambda lines: [split(line) for line in lines]
 
 
-class _Split:
-    """A tokeniser of one line after the other."""
-
-    def __init__(self, split: Callable[[str], list[str]], join: Callable[[list[str]], str]):
-        self.split = split
-        self.detokenize = join
-
-    def tokenize(self, lines: list[str]) -> list[list[str]]:
-        return [self.split(line) for line in lines]
+def words_of(line: str) -> list[str]:
+    """The words, numbers and other characters of a line: a word keeps its marks, joiners and inner apostrophes."""
+    return [found[0] for part in line.split() for found in _WORD.finditer(part)]
 
 
-class _Spacy:
+def _spacy(model: str) -> Callable[[list[str]], list[list[str]]]:
     """The tokens of a pipeline of spaCy, or, for the code of a language, of its rules, which need no model."""
-
-    def __init__(self, model: str, join: Callable[[list[str]], str]):
-        self.detokenize = join
-        try:
-            import spacy
-        except ImportError as error:
-            raise ValueError(
-                f"tokenizer spacy: it cannot be imported ({error}); run: pip install 'fairseq-syntax[spacy]'"
-            ) from None
-        self._tokenizer: Any
-        try:
-            pipeline = load_pipeline(model, enable=[]) if "_" in model or is_folder(model) else spacy.blank(model)
-            self._tokenizer = pipeline.tokenizer
-        except Exception as error:  # of whatever sort; all mean "no tokeniser"
-            raise ValueError(
-                f"tokenizer spacy: {model} cannot be loaded ({' '.join(str(error).split())[:150]}); give the code of a "
-                "language, a folder, or the name of a pipeline, after: python -m spacy download NAME"
-            ) from None
-
-    def tokenize(self, lines: list[str]) -> list[list[str]]:
-        return [[t.text for t in line if not t.is_space] for line in self._tokenizer.pipe(lines)]
+    try:
+        import spacy
+    except ImportError as error:
+        raise ValueError(
+            f"tokenizer spacy: it cannot be imported ({error}); run: pip install 'fairseq-syntax[spacy]'"
+        ) from None
+    tokenizer: Any
+    try:
+        is_code = re.fullmatch("[a-z]{2,3}(_[A-Z][A-Za-z]+)?", model)
+        tokenizer = (spacy.blank(language_of(model).code) if is_code else load_pipeline(model, enable=[])).tokenizer
+    except Exception as error:  # of whatever sort; all mean "no tokeniser"
+        raise ValueError(
+            f"tokenizer spacy: {model} cannot be loaded ({' '.join(str(error).split())[:150]}); give the code of a "
+            "language, a folder, or the name of a pipeline, after: python -m spacy download NAME"
+        ) from None
+    return lambda lines: [[t.text for t in line if not t.is_space] for line in tokenizer.pipe(lines)]
 
 
-class _Stanza:
+def _stanza(language: str) -> Callable[[list[str]], list[list[str]]]:
     """The tokens of Stanza's models; a multi-word token stays whole."""
+    import stanza
 
-    def __init__(self, language: str, join: Callable[[list[str]], str]):
-        self.detokenize = join
-        import stanza
+    try:
+        code = language_of(language).stanza
+        pipeline = stanza.Pipeline(code, processors="tokenize", tokenize_no_ssplit=True, verbose=False)
+    except Exception as error:  # of whatever sort; all mean "no tokeniser"
+        raise ValueError(
+            f"tokenizer stanza: its models of {language} cannot be loaded ({' '.join(str(error).split())[:150]}); "
+            "check the connection, or choose another tokeniser"
+        ) from None
 
-        try:
-            self._pipeline = stanza.Pipeline(language, processors="tokenize", tokenize_no_ssplit=True, verbose=False)
-        except Exception as error:  # of whatever sort; all mean "no tokeniser"
-            raise ValueError(
-                f"tokenizer stanza: its models of {language} cannot be loaded ({' '.join(str(error).split())[:150]}); "
-                "check the connection, or choose another tokeniser"
-            ) from None
-
-    def tokenize(self, lines: list[str]) -> list[list[str]]:
+    def tokenize(lines: list[str]) -> list[list[str]]:
         filled = [line for line in lines if line]
-        documents = iter(self._pipeline.bulk_process(filled) if filled else [])
+        documents = iter(pipeline.bulk_process(filled) if filled else [])
         return [[t.text for s in next(documents).sentences for t in s.tokens] if line else [] for line in lines]
+
+    return tokenize
 
 
 def _mecab() -> Callable[[str], list[str]]:
@@ -134,17 +195,3 @@ def _mecab() -> Callable[[str], list[str]]:
         raise ValueError(f"tokenizer mecab: {error}; run: pip install 'fairseq-syntax[ja]'") from None
     tagger = MeCab.Tagger(f"{ipadic.MECAB_ARGS} -Owakati")
     return lambda line: tagger.parse(line).split()
-
-
-def _join_wide(tokens: list[str]) -> str:
-    return _SPACE_BESIDE_WIDE.sub("", " ".join(tokens))
-
-
-def _moses_inverse(language: str, of_treebank: bool) -> Callable[[list[str]], str]:
-    from sacremoses import MosesDetokenizer
-
-    moses = MosesDetokenizer(language)
-    if not of_treebank:
-        return lambda tokens: moses.detokenize(tokens, unescape=False)
-    # the Penn Treebank's tokens, which spaCy's English has, are not those of Moses
-    return lambda tokens: re.sub(r"(\w) (n['’]t)\b", r"\1\2", moses.detokenize(tokens, unescape=False))

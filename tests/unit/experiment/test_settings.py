@@ -45,7 +45,7 @@ def test_japanese_has_its_tokenizers(tmp_path):
     (tmp_path / "train.ja").write_text("犬がいる\n" * 9, encoding="utf-8")
     path = write_plan(tmp_path / "study", corpus, PARSED, list(SYSTEMS))
     plan = read_plan(path)
-    assert (plan.tokenize, plan.text.target_tokenizer, plan.text.joined) == ("ja-mecab", "mecab", False)
+    assert (plan.tokenize, plan.text.target_tokenizer, plan.text.joined) == ("ja-mecab", "", False)
     for run in runs_of(path, tmp_path):
         command = run.train_command()
         parse(command)

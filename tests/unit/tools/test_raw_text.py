@@ -1,8 +1,11 @@
 """Raw text that is not raw, or not parallel."""
 
+import unicodedata
+
 import pytest
 
-from fairseq_syntax.data.text.recipe import Side
+from fairseq_syntax.data.text.recipe import Side, read_recipe
+from fairseq_syntax.tools import preprocess
 from fairseq_syntax.tools.raw_text import RawText
 from fairseq_syntax.trees.conllu import read_conllu
 
@@ -14,10 +17,10 @@ def prepare(folder, source, target, **settings):
     for language, lines in (("en", source), ("de", target)):
         (folder / f"train.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     sides = (
-        Side("en", settings.pop("tokenizer", "moses"), False, subwords := settings.pop("subwords", "subword_nmt")),
-        Side("de", "moses", False, subwords),
+        Side("en", settings.pop("tokenizer", "words"), False, subwords := settings.pop("subwords", "subword_nmt")),
+        Side("de", settings.pop("target_tokenizer", "words"), False, subwords),
     )
-    raw = RawText({"train": str(folder / "train")}, *sides, size=20, parser="none", **settings)
+    raw = RawText({"train": str(folder / "train")}, *sides, size=settings.pop("size", 20), parser="none", **settings)
     return raw.prepare(folder / "text")
 
 
@@ -25,7 +28,7 @@ def test_plain_text(tmp_path, capsys):
     recipe = prepare(tmp_path, PLAIN, OTHER)
     assert "warning" not in capsys.readouterr().err
     trees = list(read_conllu(tmp_path / "text" / "train.en.conllu.gz"))
-    assert trees[3].forms == "This is line 3 , isn 't it ?".split() and not trees[3].is_parsed
+    assert trees[3].forms == "This is line 3 , isn't it ?".split() and not trees[3].is_parsed
     assert recipe.parser == {"none": {}} and recipe.shares["escapes"] == 0
 
 
@@ -88,3 +91,54 @@ def test_fewer_pieces_than_characters(tmp_path):
         ValueError, match=r"train\.en: give another --subword-size than 20 \(Vocabulary size is smaller"
     ):
         prepare(tmp_path, PLAIN, OTHER, subwords="sentencepiece")
+
+
+def test_no_pair_of_symbols_repeats(tmp_path):
+    """subword-nmt writes codes then that it cannot read."""
+    with pytest.raises(ValueError, match=r"train\.en: no two characters stand together twice, .*--subword-type none"):
+        prepare(tmp_path, ["ab", "cd"], ["ef", "gh"])
+    assert not (tmp_path / "text" / "codes.en").exists()
+
+
+YORUBA = ["Ọ̀pọ̀ farapa, lẹ́yìn náà.", "bala'in yunwa, b’ububanyi n’amahanga", "“Stop!” she said. “No.”"] * 17
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_the_target_comes_back(tmp_path, capsys, form):
+    text = [unicodedata.normalize(form, line) for line in YORUBA]
+    recipe = prepare(tmp_path, PLAIN, text[:50])
+    said = "train.de: 100 % of 50 lines come back whole from pieces; a perfect translation has 100.0 BLEU (tok:13a)"
+    assert said in capsys.readouterr().err
+    pieces = (tmp_path / "text" / "train.de").read_text(encoding="utf-8").splitlines()
+    assert recipe.target.form == form and [recipe.target.decode(line) for line in pieces] == text[:50]
+
+
+def test_a_target_that_would_not_come_back_is_refused(tmp_path):
+    """Before the source is parsed."""
+    with pytest.raises(
+        ValueError, match=r"train\.de: 0 % of 50 .* has \d\d\.\d BLEU .*: --target-tokenizer moses makes '“Stop! ” she"
+    ):
+        prepare(tmp_path, PLAIN, YORUBA[:50], target_tokenizer="moses")
+    mixed = [unicodedata.normalize("NFD" if number < 20 else "NFC", line) for number, line in enumerate(YORUBA[:50])]
+    (tmp_path / "mixed").mkdir()
+    with pytest.raises(ValueError, match="it mixes normal forms of Unicode; write all of it in NFC"):
+        prepare(tmp_path / "mixed", PLAIN, mixed)
+    assert not (tmp_path / "text" / "train.en.conllu.gz").exists()
+
+
+def test_a_language_is_the_same_by_all_its_codes(tmp_path, capsys):
+    """And one without spaces between words is cut by sentencepiece, spaces and all."""
+    chinese = [f"第{i}行，不是吗？ café au lait {i * 7:,}.50" for i in range(50)]
+    made = {}
+    for code in ("zh", "zh_CN", "zho_Hans"):
+        for language, lines in (("en", PLAIN), (code, chinese)):
+            (tmp_path / f"train.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        folder = tmp_path / code
+        options = ["--source-lang", "en", "--target-lang", code, "--trainpref", str(tmp_path / "train")]
+        options += ["--raw", str(folder), "--destdir", str(folder / "bin"), "--subword-size", "400", "--parser", "none"]
+        assert preprocess.main(options) == 0
+        assert "a perfect translation has 100.0 BLEU (tok:zh)" in capsys.readouterr().err
+        made[code], recipe = (folder / f"train.{code}").read_text(encoding="utf-8"), read_recipe(folder / "bin")
+        assert [recipe.target.decode(line) for line in made[code].splitlines()] == chinese
+        assert (recipe.source.subwords, recipe.target.subwords) == ("subword_nmt", "sentencepiece")
+    assert made["zh"] == made["zh_CN"] == made["zho_Hans"]

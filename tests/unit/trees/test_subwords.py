@@ -44,6 +44,18 @@ def test_subword_nmt_text_ends_inside_a_word(tokens):
         ("sentencepiece", [f"{MARK}a", MARK, MARK], ["a"], [0, 0, 0]),
         ("sentencepiece", ["a", "b", f"{MARK}c"], ["ab", "c"], [0, 0, 1]),
         ("sentencepiece", [f"{MARK}a", "@@", f"{MARK}b@@"], ["a@@", "b@@"], [0, 0, 1]),
+        (
+            "sentencepiece",
+            [f"{MARK}<0x", "41>", f"{MARK}<0xE7>", "<0x8C>", "<0xAB>"],
+            ["<0x41>", "猫"],
+            [0, 0, 1, 1, 1],
+        ),
+        (
+            "subword_nmt",
+            ["“\uffed", "S@@", "top", "\uffed@@", "!", "\uffed"],
+            ["“", "Stop", "!", "\uffed"],
+            [0, 1, 1, 2, 2, 3],
+        ),
         ("none", ["a@@", f"{MARK}b", "c"], ["a@@", f"{MARK}b", "c"], [0, 1, 2]),
     ],
     ids=str,

@@ -11,8 +11,8 @@ TEXT = ["the old@@ er dog sees a cat , does n't it ? I do"] * 40
 
 
 def test_shares():
-    assert shares(["a b@@ c dog", "&@@ apos@@ ; @ @"]) == pytest.approx(
-        {"single characters": 3 / 9, "escapes": 1 / 9, "pieces of pieces": 2 / 9}
+    assert shares(["a b@@ c dog", "&@@ \uffed apos@@ ; @\uffee@@ 3@"]) == pytest.approx(
+        {"single characters": 3 / 10, "escapes": 1 / 10, "pieces of pieces": 1 / 10}
     )
     assert shares(["▁a ▁& ap os; b ▁dog"])["escapes"] == 1 / 6 and set(shares([]).values()) == {0.0}
 
@@ -25,7 +25,7 @@ def test_shares():
         (TEXT, 60, "14 % of the tokens of this text are unknown: is it of another language"),
         (["t@@ h@@ e o@@ l@@ d"] * 70, 0, "100 % of the tokens of this text are single characters, in training 14 %"),
         (["the dog & apos ; s cat"] * 60, 0, "14 % of the tokens of this text are escapes, in training 0 %: was it"),
-        (["the old@ @ er dog @ @ sees"] * 60, 0, "38 % of the tokens of this text are pieces of pieces, in training"),
+        (["the old@\uffee3@ er dog @\uffee3@ sees"] * 60, 0, "33 % of the tokens of this text are pieces of pieces"),
     ],
 )  # fmt: skip
 def test_what_is_far_from_training_is_told_once(caplog, texts, unknown, said):
@@ -44,8 +44,17 @@ def test_without_a_recipe_unknown_tokens_count(caplog):
     assert ["17 % of the tokens of this text are unknown"] == [r.getMessage().split(":")[0] for r in caplog.records]
 
 
-def test_text_that_is_cut_already():
+@pytest.mark.parametrize("tokenizer", ["words", "moses", "none"])
+def test_text_that_is_cut_already(tokenizer):
     """The mark of a piece is none in raw text, so it is seen."""
-    side = Side("en", "moses", False, "subword_nmt")
-    assert shares([" ".join(side.words(["the old@@ er dog sees a c@@ at"])[0])])["pieces of pieces"] > 0.3
+    side = Side("en", tokenizer, False, "subword_nmt")
+    assert shares([" ".join(side.words(["the old@@ er dog sees a c@@ at"])[0])])["pieces of pieces"] > 0.1
     assert shares([" ".join(side.words(["the dog &apos;s cat"])[0])])["escapes"] > 0.1
+
+
+def test_few_lines_of_many_single_characters_are_no_alarm(caplog):
+    """In a sample of a few hundred tokens a share differs by chance."""
+    guard = Guard({"single characters": 0.25})
+    with caplog.at_level(logging.WARNING):
+        guard.count(["a@@ b@@ c dogs"] * 30 + ["see the cats there"] * 45, 0)
+    assert not caplog.records

@@ -1,18 +1,22 @@
 """The recipe of a text: pieces of raw lines, lines of pieces, and its file."""
 
+import gzip
 import json
+import unicodedata
 from dataclasses import replace
+from itertools import islice
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairseq_syntax.data.splits import check_directories
+from fairseq_syntax.data.text.languages import language_of
 from fairseq_syntax.data.text.recipe import FILE, Recipe, Side, read_recipe
-from fairseq_syntax.data.text.tokenizers import normalize
+from fairseq_syntax.data.text.tokenizers import FORMS, form_of, normalize
 from fairseq_syntax.files import checksum
 from fairseq_syntax.tools.raw_text import _learn_merges, _learn_pieces
-from fairseq_syntax.trees.subwords import join_subwords
+from fairseq_syntax.trees.subwords import join_subwords, without_joiners
 
 TRAINING = ["the old dog sees a cat", "the cats see the older dogs", "a dog , the dogs , the doggies"] * 5
 LEARN = {"subword_nmt": (_learn_merges, 30), "sentencepiece": (_learn_pieces, 300)}
@@ -25,24 +29,55 @@ def sides(tmp_path_factory) -> dict[str, Side]:
     found = {"none": Side("en", "none")}
     for name, (learn, size) in LEARN.items():
         learn(TRAINING, folder / name, size)
-        found[name] = Side("en", "none", False, name, name, checksum(folder / name), folder)
+        found[name] = Side("en", "none", False, name, name, checksum(folder / name), folder=folder)
     return found
 
 
 NAMES = ["none", *LEARN]
 
 
-@pytest.mark.parametrize("name", NAMES)
-@given(line=st.text(st.sampled_from("adog 猫é@\u2581\u00a0<0x>")))
-def test_pieces_are_put_together_again(sides, name, line):
-    """To the words of the line, which is what a tree stands over; marks of pieces in the text are no marks."""
-    side = sides[name]
+ODD = st.text(st.sampled_from("adog'’.,-1 猫éก😀@\u2581\u00a0<0x>\u0301\u200d\u200c\ufe0f\uffed\uffee&;/|#ﬁ\u1161"))
+
+
+def check_way_back(side: Side, line: str) -> None:
+    """Pieces are put together to the line, and to the words that a tree stands over."""
     [words] = side.words([line])
     pieces = side.encode(line)
-    assert side.decode(pieces) == " ".join(words) == " ".join(side.join(pieces))
-    assert join_subwords(pieces.split(), name)[0] == words
-    plain = normalize(line).replace("\u2581", "_") if name == "sentencepiece" else normalize(line)
-    assert "".join(words) == plain.replace(" ", "")
+    assert side.decode(pieces) == unicodedata.normalize(side.form, normalize(line)) and words == side.join(pieces)
+    assert join_subwords(pieces.split(), side.subwords)[0] == without_joiners(words)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("tokenizer", ["words", "none"])
+@given(line=st.text() | ODD)
+def test_odd_strings_come_back(sides, name, tokenizer, line):
+    check_way_back(replace(sides[name], tokenizer=tokenizer), line)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LEARN)
+@settings(max_examples=10_000)
+@given(line=st.text() | ODD)
+def test_ten_thousand_odd_strings_come_back(sides, name, line):
+    check_way_back(replace(sides[name], tokenizer="words"), line)
+
+
+LANGUAGES = "yor hau ibo fon ewe bbj amh kin lug bam swa pcm tur jpn zho deu".split()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_thousand_lines_of_a_language_come_back(real_data, tmp_path, language, form):
+    """As they were written, in either normal form of Unicode, through the subwords that the language has by default."""
+    with gzip.open(real_data / "languages" / f"{language}.gz", "rt", encoding="utf-8") as file:
+        lines = [unicodedata.normalize(form, normalize(line, None)) for line in islice(file, 1000)]
+    name, size = ("subword_nmt", 200) if language_of(language).spaced else ("sentencepiece", 2000)
+    side = Side(language, "words" if name == "subword_nmt" else "none", form=form)
+    (_learn_merges if name == "subword_nmt" else _learn_pieces)(map(" ".join, side.words(lines)), tmp_path / name, size)
+    side = replace(side, subwords=name, codes=name, sha256=checksum(tmp_path / name), folder=tmp_path)
+    assert len(lines) > 490 and form_of(lines) in (form, "NFC")
+    assert [side.decode(side.encode(line)) for line in lines] == lines
 
 
 @pytest.mark.parametrize("name", LEARN)
@@ -117,7 +152,7 @@ def test_data_that_are_trained_together_have_one_recipe(tmp_path):
 @pytest.mark.parametrize(
     "change",
     [
-        {"version": 2},
+        {"version": 1},
         {"source": {"language": "en"}},
         {"parser": {"spacy": {"parser_model": "./pipeline"}}},
         {"parser": {"stanza": {"parser_dir": "somewhere"}}},
@@ -126,6 +161,7 @@ def test_data_that_are_trained_together_have_one_recipe(tmp_path):
         {"source.codes": "../codes"},
         {"source.subwords": "bytes"},
         {"source.lowercase": "no"},
+        {"target.form": "NFKC"},
     ],
 )
 def test_damaged_recipes(sides, tmp_path, change):

@@ -1,0 +1,79 @@
+"""Languages by their codes: ISO 639-1 and -3, BCP 47, and those of FLORES, NLLB and mBART."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import langcodes
+import regex
+
+UNSPACED = frozenset(
+    "Hani Hans Hant Jpan Hira Kana Bopo Thai Laoo Khmr Mymr Tibt Lana Tale Talu Tavt Java Bali".split()
+)
+"""Scripts, by their codes of ISO 15924, that are written without spaces between words."""
+_PARTS = {"Hans": ["Hani"], "Hant": ["Hani"], "Jpan": ["Hani", "Hira", "Kana"], "Kore": ["Hang", "Hani"]}
+_WIDE = regex.compile("[" + "".join(rf"\p{{Script={name}}}" for name in sorted(UNSPACED - _PARTS.keys())) + "]")
+_LETTER = regex.compile(r"\p{L}")
+_UNSEGMENTED = 6  # letters between two spaces, from which on they do not separate words
+
+
+@dataclass(frozen=True)
+class Language:
+    """What a code means.
+
+    Attributes:
+        code: the shortest one: zh for zh_CN, zho_Hans and cmn.
+        script: in which the language is written, unless the code says another; ISO 15924.
+    """
+
+    code: str
+    script: str
+
+    @property
+    def spaced(self) -> bool:
+        """Whether there are spaces between words."""
+        return self.script not in UNSPACED
+
+    @property
+    def stanza(self) -> str:
+        """The code that Stanza has."""
+        return "zh-hant" if (self.code, self.script) == ("zh", "Hant") else self.code
+
+    @property
+    def scoring(self) -> str:
+        """The tokenizer of sacrebleu for BLEU of raw text."""
+        known = {"ja": "ja-mecab", "ko": "ko-mecab"}.get(self.code)
+        return known or (
+            "zh" if self.script.startswith("Han") and not self.spaced else "13a" if self.spaced else "char"
+        )
+
+    def letters(self, text: str) -> float:
+        """The share of the letters of a text that are in the script."""
+        names = "".join(rf"\p{{Script={name}}}" for name in _PARTS.get(self.script, [self.script]))
+        return len(regex.findall(rf"(?=\p{{L}})[{names}]", text)) / max(len(_LETTER.findall(text)), 1)
+
+
+@lru_cache
+def language_of(code: str) -> Language:
+    """The language of a code; one that is none, such as `src`, has Latin script."""
+    try:
+        found = langcodes.Language.get(langcodes.standardize_tag(code, macro=True))
+    except ValueError:
+        return Language(code, "Latn")
+    return Language(found.language or code, found.maximize().script or "Latn")
+
+
+def scoring_of(lines: Iterable[str]) -> str:
+    """`Language.scoring` of a text whose language is not known; `none` if its words have spaces between them."""
+    lines = list(lines)
+    text = "".join(lines)
+    wide = _WIDE.findall(text)
+    if (
+        not wide
+        or 2 * len(wide) < len(_LETTER.findall(text))
+        or len(wide) < _UNSEGMENTED * sum(len(line.split()) for line in lines)
+    ):
+        return "none"
+    shares = {script: Language("und", script).letters(text) for script in sorted(UNSPACED - _PARTS.keys())}
+    script = "Kana" if shares["Kana"] + shares["Hira"] > 0.05 else max(shares, key=lambda script: shares[script])
+    return Language("ja" if script == "Kana" else "und", script).scoring
