@@ -1,12 +1,16 @@
-"""What is to be expected of a corpus before it is trained on."""
+"""What is to be expected of a corpus before it is trained on, and what the records say in the end."""
 
+import gzip
 import json
+import random
 from pathlib import Path
 
 import pytest
+from sacrebleu.metrics import BLEU
 
-from fairseq_syntax.experiment.answer import MEASURED, expectation
-from fairseq_syntax.experiment.plan import Corpus, Plan
+from fairseq_syntax.experiment.answer import MEASURED, answer, expectation
+from fairseq_syntax.experiment.plan import Corpus, Plan, read_plan
+from fairseq_syntax.experiment.run import Run
 
 
 def expected(folder: Path, pairs: int, line: str) -> str:
@@ -49,3 +53,49 @@ def test_what_is_expected_was_measured(repository):
         records = [json.loads(path.read_text()) for path in (repository / "docs" / "results").glob(f"{run}-?.json")]
         scores = [record["scores"][split]["BLEU"]["score"] for record in records]
         assert MEASURED[words][pairs] == pytest.approx(sum(scores) / len(scores), abs=0.051)
+
+
+TABLE = """name = "toy"
+prepare = "x.sh"
+seeds = [1, 2]
+[splits]
+valid = { subset = "valid", reference = "ref" }
+test = { subset = "test", reference = "ref", source = "src" }
+[families.f]
+baseline = "base"
+max_updates = 9
+train = ""
+generate = ""
+[systems]
+base = { family = "f", options = "" }
+good = { family = "f", options = "", control = "chains" }
+chains = { family = "f", options = "" }
+"""
+
+
+def test_reports_begin_with_what_the_records_say(tmp_path):
+    """Of each system beside the baseline, and beside its control; Holm's correction is of these comparisons alone."""
+    (tmp_path / "toy.toml").write_text(TABLE, encoding="utf-8")
+    plan, rng = read_plan(tmp_path / "toy.toml"), random.Random(1)
+    lines = [" ".join(rng.choices("abcdefghij", k=12)) for _ in range(80)]
+    for name in ("ref", "src"):
+        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for system, seed in plan.runs():
+        share = 0.1 if system.name == "good" else 0.4
+        spoilt = [" ".join("x" if rng.random() < share else word for word in line.split()) for line in lines]
+        run, bleu = Run(plan, system, seed, tmp_path, tmp_path), BLEU(tokenize="none", force=True)
+        score = {"score": bleu.corpus_score(spoilt, [lines]).score, "signature": str(bleu.get_signature())}
+        record = {"system": system.name, "seed": seed, "family": "f", "trees": "none", "stopped": "cap", "updates": 9}
+        record |= {"minutes": {}, "commit": "c", "sha256": {}, "commands": run.commands()}
+        record |= {"checkpoint": {"chosen": "c"}, "scores": {"valid": {"BLEU": score}, "test": {"BLEU": score}}}
+        run.record.write_text(json.dumps(record), encoding="utf-8")
+        path = tmp_path / f"{run.name}.test.txt.gz"
+        path.write_bytes(gzip.compress("".join(f"{line}\n" for line in spoilt).encode()))
+    said = answer(plan, tmp_path, tmp_path)
+    assert [line.partition(" (")[0] for line in said] == [
+        *("good is better than base", "chains and base cannot be told apart", "good is better than chains")
+    ]
+    report, page = (tmp_path / f"report.{kind}" for kind in ("txt", "html"))
+    assert report.read_text(encoding="utf-8").split("\n\n")[:3] == said
+    assert "chrF, less chains" in report.read_text(encoding="utf-8")
+    assert all(f"<p>{line}.</p>" in page.read_text(encoding="utf-8").replace("&#39;", "'") for line in said)
