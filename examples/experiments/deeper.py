@@ -4,25 +4,30 @@ import csv
 import gzip
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import cache
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from probes import read_probes
+from pictures import named
+from probes import probes_of, read_probes
 from table import interval, signed
 
 from fairseq_syntax.evaluate.contrast import record_of
+from fairseq_syntax.evaluate.plots import COLORS, MARKS, styled
 from fairseq_syntax.evaluate.significance import effect, resampled
 from fairseq_syntax.evaluate.tables import TableFormat, format_table, mean_and_deviation
 from fairseq_syntax.experiment.plan import CHECKOUT, Plan
 from fairseq_syntax.experiment.run import read_records
+from fairseq_syntax.pictures.figures import plt
 from fairseq_syntax.trees import read_conllu
 from fairseq_syntax.trees.conllu import Sentence
 
 NAME = "deeper"
+_PARSED = "agreement-parsed"
+_DRAWN = [(name, "challenge") for name in ("transformer", "dasa", "dasa-linear", "pascal", "pascal-linear")]
+_DRAWN.insert(2, ("dasa", "parsed"))
 _CHALLENGE = 40  # sentences of each construction and depth, as in deeper.sh
 _DEEP = ("3", "4", "5")
 _COLUMNS = {"0 to 2": ("0", "1", "2"), **{depth: (depth,) for depth in _DEEP}, "3 to 5": _DEEP, "flat": ("flat",)}
@@ -45,27 +50,30 @@ def _corpus() -> tuple[list[tuple[str, str]], list[str], list[Sentence]]:
     return [(kind, "flat" if kind == "flat" else depth) for kind, depth in kinds], references, trees
 
 
-def _exact(plan: Plan, folder: Path) -> Iterator[tuple[str, str, np.ndarray]]:
-    """System, split, and whether each translation is the reference: (runs, sentences)."""
+def _exact(plan: Plan, folder: Path) -> dict[tuple[str, str], np.ndarray]:
+    """(system, split) -> whether each translation is the reference: (runs, sentences)."""
     references = _corpus()[1]
     hits: dict[tuple[str, str], list] = {}
     for record in read_records(plan, folder):
-        system = plan.systems[record["system"]]
-        for split in ("challenge", "parsed")[: 1 + (system.trees == "gold")]:
-            path = folder / f"{system.name}-{record['seed']}.{split}.txt.gz"
-            lines = gzip.decompress(path.read_bytes()).decode().splitlines()
-            own = [line == reference for line, reference in zip(lines, references, strict=True)]
-            hits.setdefault((system.name, split), []).append(own)
-    for (name, split), of_runs in hits.items():
-        yield name, split, np.array(of_runs)
+        name = record["system"]
+        for split in ("challenge", "parsed")[: 1 + (name in probes_of(plan)[_PARSED].systems)]:
+            packed = (folder / f"{name}-{record['seed']}.{split}.txt.gz").read_bytes()
+            lines = gzip.decompress(packed).decode().splitlines()
+            hits.setdefault((name, split), []).append([x == y for x, y in zip(lines, references, strict=True)])
+    return {key: np.array(of_runs) for key, of_runs in hits.items()}
 
 
-def _verbs(plan: Plan, folder: Path) -> Iterator[tuple[str, str, np.ndarray]]:
+def _verbs(plan: Plan, folder: Path) -> dict[tuple[str, str], np.ndarray]:
     """The same of verbs, by forced decoding."""
     probes = read_probes(folder)
-    for probe, split in (("agreement", "challenge"), ("agreement-parsed", "parsed")):
-        for name, of_seeds in probes.get(probe, {}).items():
-            yield name, split, np.array([record_of(record).right for record in of_seeds.values()])
+    return {
+        (name, split): np.array([record_of(record).right for record in of_seeds.values()])
+        for probe, split in (("agreement", "challenge"), (_PARSED, "parsed"))
+        for name, of_seeds in probes.get(probe, {}).items()
+    }
+
+
+FIGURES = {"exact: translations that are the reference": _exact, "verbs: the right number preferred": _verbs}
 
 
 def _difference(baseline: np.ndarray, system: np.ndarray) -> str:
@@ -89,17 +97,11 @@ def by_depth(plan: Plan, folder: Path) -> str:
         if kind not in ("none", "flat")
     }
     parts = []
-    for title, measure in (
-        ("exact: translations that are the reference", _exact),
-        ("verbs: the right number preferred", _verbs),
-    ):
-        found = {(name, split): hits for name, split, hits in measure(plan, folder)}
-        rows = []
-        for name, system in plan.systems.items():
-            for split in ("challenge", "parsed"):
-                if (name, split) not in found or (split == "parsed" and system.trees != "gold"):
-                    continue
-                hits, deep = found[name, split], members["3 to 5"]
+    for title, measure in FIGURES.items():
+        found, rows = measure(plan, folder), []
+        for name, split in product(plan.systems, ("challenge", "parsed")):
+            if (name, split) in found:
+                system, hits, deep = plan.systems[name], found[name, split], members["3 to 5"]
                 others = (plan.families[system.family].baseline, system.control)
                 against = [found.get((other, "challenge")) if other != name else None for other in others]
                 row = [name, "parser" if split == "parsed" else system.trees or "–", len(hits)]
@@ -109,6 +111,26 @@ def by_depth(plan: Plan, folder: Path) -> str:
         header = ["system", "trees", "seeds", *members, "3 to 5, Δ to the baseline", "Δ to the control"]
         parts.append(f"{title}, in percent\n\n{format_table(header, rows, TableFormat.markdown)}")
     return "\n\n".join(parts)
+
+
+@styled()
+def draw(plan: Plan, folder: Path):
+    """Both figures by depth, of some systems: means over seeds, from the lowest to the highest."""
+    kinds = _corpus()[0]
+    depths = sorted({depth for _, depth in kinds} - {"flat"})
+    figure, axes = plt.subplots(1, 2, figsize=(8.5, 3.4), layout="constrained")
+    for axis, (title, measure) in zip(axes, FIGURES.items(), strict=True):
+        found = measure(plan, folder)
+        for i, (name, split) in enumerate(key for key in _DRAWN if key in found):
+            by_depth = [100 * found[name, split][:, [d == depth for _, d in kinds]].mean(axis=1) for depth in depths]
+            means, color = [values.mean() for values in by_depth], COLORS[i]
+            label = named(name) + ", parser's trees" * (split == "parsed")
+            axis.plot(depths, means, color=color, marker=MARKS[i], markersize=4, linewidth=1, label=label)
+            low, high = zip(*((values.min(), values.max()) for values in by_depth), strict=True)
+            axis.fill_between(depths, low, high, color=color, alpha=0.12, linewidth=0)
+        axis.set(ylabel=title.partition(":")[0] + ", %", xlabel="depth (training: 0 to 2)")
+    axes[0].legend()
+    return figure
 
 
 def of_parser(folder: Path) -> str:

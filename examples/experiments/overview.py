@@ -178,7 +178,8 @@ def by_depth(records: Records) -> str:
     folder = records.results / deeper.NAME
     if not (folder / deeper.PARSES).exists():
         return "No run has a record yet."
-    return f"{deeper.by_depth(records.plan(deeper.NAME), folder)}\n\n{deeper.of_parser(folder)}"
+    picture = "![Whole sentences and verbs by depth](../deeper.svg)"
+    return f"{picture}\n\n{deeper.by_depth(records.plan(deeper.NAME), folder)}\n\n{deeper.of_parser(folder)}"
 
 
 TABLES = {"systems": systems, "real-text": real_text, "by-depth": by_depth}

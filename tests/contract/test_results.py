@@ -8,7 +8,9 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from contract.command_lines import REPOSITORY
@@ -144,6 +146,34 @@ def test_a_changed_record_shows(results, tmp_path):
     record.rename(record.with_name("a-3.json"))
     with pytest.raises(results.PlanError, match=r"a-3\.json: .*toy\.toml has no such run"):
         results.renewed(two, tmp_path, tmp_path)
+
+
+def test_depths_are_tables(results, tmp_path, monkeypatch):
+    """Whole sentences and verbs, over two seeds: of five sentences, four nest, three of them deep."""
+    kinds = [("none", "0"), ("phrases", "3"), ("phrases", "5"), ("nested", "4"), ("flat", "flat")]
+    gold = [SimpleNamespace(heads=[1, -1]) for _ in kinds]
+    monkeypatch.setattr(results.deeper, "_corpus", lambda: (kinds, list("vwxyz"), gold))
+    plan = results.read_plan(EXPERIMENTS / "deeper.toml")
+    scores = {"agreement": {"overall": {"accuracy": 1.0}}, **RECORD["scores"]["test"]}
+    scores = {"scores": {**RECORD["scores"], "challenge": scores, "parsed": scores}}
+    outputs = {"transformer": ("vwxyz", "v----"), "dasa": ("vwxyz", "-wx--")}
+    for name, seed in product(outputs, (1, 2)):
+        recorded(EXPERIMENTS / "deeper.toml", tmp_path, name, seed, **scores)
+        for split, lines in (("challenge", outputs[name][seed - 1]), ("parsed", "v----")):
+            packed = gzip.compress("".join(f"{line}\n" for line in lines).encode())
+            (tmp_path / f"{name}-{seed}.{split}.txt.gz").write_bytes(packed)
+    tables = results.deeper.by_depth(plan, tmp_path)
+    assert "| system | trees | seeds | 0 to 2 | 3 | 4 | 5 | 3 to 5 | flat | phrases | nested |" in tables
+    assert f"| transformer | – | 2 | 100.0 ± 0.0 | {'50.0 ± 70.7 | ' * 7}– | – |" in tables
+    assert "| dasa | gold | 2 | 50.0 ± 70.7 | 100.0 ± 0.0 | 50.0 ± 70.7 | 100.0 ± 0.0 | 83.3 ± 23.6 |" in tables
+    assert re.search(r"\| dasa \| gold .* \| \+33\.3 \(-.* to \+.*\) \| – \|", tables)
+    assert "| dasa | parser | 2 | 100.0 ± 0.0 | 0.0 ± 0.0 |" in tables
+    trees = "".join(
+        f"1\ta\t_\tX\t_\t_\t{a}\tx\t_\t_\n2\tb\t_\tX\t_\t_\t{b}\tx\t_\t_\n\n" for a, b in [(2, 0)] * 4 + [(0, 1)]
+    )
+    (tmp_path / results.deeper.PARSES).write_bytes(gzip.compress(trees.encode()))
+    parsed = results.deeper.of_parser(tmp_path)
+    assert "| phrases | – | 100.0, 100 | – |" in parsed and "| flat | – | – | – | – | – | 0.0, 0 |" in parsed
 
 
 def test_comparisons_name_no_folder_of_a_machine():
