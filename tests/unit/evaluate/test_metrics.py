@@ -1,11 +1,14 @@
 """Scores from statistics are sacrebleu's corpus scores, of the whole and of every part."""
 
+import random
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU, CHRF, TER
 
+from fairseq_syntax.evaluate.comparison import compare
 from fairseq_syntax.evaluate.metrics import METRICS, Bleu, Ribes
 from fairseq_syntax.evaluate.ribes import sentence_ribes
 
@@ -67,3 +70,24 @@ def test_ribes_is_a_mean_of_sentences():
     assert ribes.score(found) == sentence_ribes(*words) / 2 > 0
     assert np.isnan(ribes.scores(np.zeros(2)))
     assert ribes.signature(2) == "nrefs:2|alpha:0.25|beta:0.10|case:lc|tok:13a"
+
+
+@pytest.mark.parametrize(
+    ("characters", "tokenize"), [("的一是了我不人在他有这上们来到时大地为子", "zh"), ("กขคงจฉชซญดตถทธนบปผ", "char")]
+)
+def test_text_without_spaces_is_scored_by_its_script(tmp_path, characters, tokenize):
+    """One wrong character a sentence is better than three; chrF is first where sacrebleu knows no words."""
+    rng = random.Random(1)
+    references = ["".join(rng.choices(characters, k=20)) for _ in range(40)]
+    for name, wrong in (("reference", 0), ("one", 1), ("three", 3)):
+        places = (rng.sample(range(20), wrong) for _ in references)
+        pairs = zip(references, places, strict=True)
+        lines = ("".join("x" if i in bad else c for i, c in enumerate(line)) for line, bad in pairs)
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    files = {name: {"1": str(tmp_path / name)} for name in ("one", "three")}
+    content = compare(files, [str(tmp_path / "reference")], trials=9, resamples=9).content
+    assert content["metrics"][0]["name"] == ("chrF" if tokenize == "char" else "BLEU")
+    [signature] = [metric["signature"] for metric in content["metrics"] if metric["name"] == "BLEU"]
+    assert f"tok:{tokenize}|" in signature
+    one, three = (system["scores"]["BLEU"]["mean"] for system in content["systems"])
+    assert one > three + 5

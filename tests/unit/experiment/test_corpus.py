@@ -3,11 +3,14 @@
 import random
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from sacrebleu.tokenizers import tokenizer_ja_mecab
 
-from fairseq_syntax.experiment.corpus import check, check_lengths, clean, doubts
-from fairseq_syntax.experiment.plan import Cleaning, Corpus, Family, Plan, System
+from fairseq_syntax.experiment import corpus as module
+from fairseq_syntax.experiment.corpus import check, check_lengths, check_needs, clean, doubts
+from fairseq_syntax.experiment.plan import Cleaning, Corpus, Family, Plan, System, Text
 
 PAIRS = [
     ("one two three", "eins zwei drei"),
@@ -154,3 +157,25 @@ def test_a_sentence_that_no_model_reads_is_found_before_the_training(tmp_path):
     # of other systems, and of a Transformer with a limit of its own, nothing is known
     for options in ("--arch nmt_lstm", "--arch transformer_tiny --max-target-positions 2048"):
         check_lengths(replace(plan, systems={"a": replace(system, options=options)}), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("target", "sentence", "change", "message"),
+    [
+        ("zho_Hans", "这是一个很好的例子。", {}, "tokenize = '13a': zho_Hans has no spaces between words; write 'zh'"),
+        ("ja", "x", {"tokenize": "ja-mecab"}, r"--tokenize ja-mecab: .*pip install"),
+        ("de", "x", {"text": Text(target_tokenizer="mosses")}, "tokenizer mosses: choose from words"),
+        ("de", "x", {"text": Text(parser="spacy", parser_model="no_such")}, "--parser-model no_such: spaCy .* cannot"),
+        ("de", "x", {}, r"1\.0 GB are free, but checkpoints of 9 runs take about 1\.8; make room"),
+    ],
+)
+def test_what_the_last_step_needs_is_asked_for_before_the_first(
+    tmp_path, monkeypatch, target, sentence, change, message
+):
+    monkeypatch.setattr(tokenizer_ja_mecab, "MeCab", None)
+    monkeypatch.setattr(module.shutil, "disk_usage", lambda path: SimpleNamespace(free=2**30))
+    corpus = corpus_of(tmp_path, target=target, test=("a\n", f"{sentence}\n"))
+    system = {"transformer": System("transformer", "f", "")}
+    plan = Plan("x", tmp_path / "x.toml", tuple(range(9)), {}, system, corpus=corpus, tokenize="13a")
+    with pytest.raises(ValueError, match=message):
+        check_needs(replace(plan, **change), tmp_path / "out")

@@ -46,3 +46,10 @@ def test_a_word_with_a_space_is_named_where_trees_have_to_be_over_exactly_these_
     assert align_tree(TREE, TREE.forms, "x:1") is TREE
     with pytest.raises(TreeFormatError, match="x:1: '13 819' is one word of the parse but several of the text"):
         align_tree(TREE, "von dem 13 819 .".split(), "x:1")
+
+
+def test_normal_forms_that_look_the_same():
+    """Are told apart by their characters."""
+    tree = Sentence(["cafe\u0301"], [-1], ["root"], ["_"])
+    with pytest.raises(TreeFormatError, match=r"normal form .*'caf\\xe9' and 'cafe\\u0301'\); write both in NFC"):
+        fit_tree(tree, ["caf\u00e9"], "x:1")
