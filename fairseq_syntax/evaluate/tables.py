@@ -1,12 +1,13 @@
 """Tables as text."""
 
-import html
 import math
 import re
 import statistics
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from enum import StrEnum
+
+from tabulate import tabulate
 
 from ..trees.text import visible
 
@@ -21,18 +22,9 @@ class TableFormat(StrEnum):
     html = "html"
 
 
-_LATEX = str.maketrans(
-    {
-        **{letter: f"\\{letter}" for letter in "&%$#_{}"},
-        **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
-        **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "−": "$-$"},
-    }
-)
-
-
+_TABULATE = {TableFormat.text: "plain", TableFormat.latex: "latex_booktabs", TableFormat.html: "html"}
 _LESS = re.compile("< [0-9.]+")  # a number, too
 _TAG = re.compile("<(?=[a-zA-Z/!])")
-_NEGATIVE = re.compile(r"(?<!\w)-(?=\d)")
 
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence], form: str = TableFormat.text) -> str:
@@ -51,17 +43,11 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence], form: str = Ta
         rule = ["---:" if right else "---" for right in numeric]
         lines = [[_TAG.sub("&lt;", cell.replace("|", "\\|")) for cell in row] for row in (cells[0], rule, *cells[1:])]
         return "\n".join("| " + " | ".join(row) + " |" for row in lines)
-    if form == TableFormat.latex:
-        return _latex(cells, numeric)
-    if form == TableFormat.html:
-        return _html(cells, numeric)
-    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
-    return "\n".join(
-        "  ".join(
-            c.rjust(w) if right else c.ljust(w) for c, w, right in zip(row, widths, numeric, strict=True)
-        ).rstrip()
-        for row in cells
-    )
+    align = ["right" if right else "left" for right in numeric] if rows else None
+    # tabulate pads headers, which are a row like others in text
+    body, head = (cells, ()) if form == TableFormat.text else (cells[1:], cells[0])
+    lines = tabulate(body, head, _TABULATE[TableFormat(form)], disable_numparse=True, colalign=align)
+    return "\n".join(line.rstrip() for line in lines.splitlines())
 
 
 def rounded(value: float | None, digits: int) -> Decimal:
@@ -89,33 +75,6 @@ def mean_and_deviation(values: Iterable[float]) -> str:
     if len(values) < 2:
         return f"{values[0]:.1f}" if values else "-"
     return f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f}"
-
-
-def _latex(cells: list[list[str]], numeric: list[bool]) -> str:
-    # at the start of a line, [ and * would be read as arguments of the previous \\
-    rows = [" & ".join(_escaped(cell) for cell in row) for row in cells]
-    head, *body = [("{}" if row[:1] in ("[", "*") else "") + row + r" \\" for row in rows]
-    columns = "".join("r" if right else "l" for right in numeric)
-    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *body, r"\bottomrule"]
-    return "\n".join([*lines, r"\end{tabular}"])
-
-
-def _html(cells: list[list[str]], numeric: list[bool]) -> str:
-    def row(texts: list[str], first: str, rest: list[str]) -> str:
-        opened = [first, *rest]
-        cells = (f"{tag}{html.escape(text)}</{tag[1:3]}>" for tag, text in zip(opened, texts, strict=True))
-        return f"<tr>{''.join(cells)}</tr>"
-
-    column = '<th scope="col">'
-    data = ['<td class="number">' if right else "<td>" for right in numeric[1:]]
-    body = "\n".join(row(texts, '<th scope="row">', data) for texts in cells[1:])
-    head = row(cells[0], column, [column] * len(data))
-    return f"<table>\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
-
-
-def _escaped(cell: str) -> str:
-    """Text for LaTeX; a hyphen before a number becomes a minus, and a cell `-` a dash."""
-    return "--" if cell == "-" else _NEGATIVE.sub("$-$", cell.translate(_LATEX))
 
 
 def _cell(value) -> str:
