@@ -144,4 +144,5 @@ def of_parser(folder: Path) -> str:
         whole = [words.all() for words in own]
         rows[kind].append(f"{100 * np.concatenate(own).mean():.1f}, {100 * np.mean(whole):.0f}" if own else "–")
     header = ["construction", *_COLUMNS]
-    return f"UAS, and whole trees in percent\n\n{format_table(header, list(rows.values()), TableFormat.markdown)}"
+    table = format_table(header, list(rows.values()), TableFormat.markdown)
+    return f"The parser: UAS, and whole trees that are right, in percent\n\n{table}"

@@ -175,11 +175,13 @@ def _both_translations(of_seeds: dict[str, dict]) -> str:
 
 def by_depth(records: Records) -> str:
     """Tables: what is right of sentences that nest deeper than any in training, and of the parser's trees of them."""
-    folder = records.results / deeper.NAME
-    if not (folder / deeper.PARSES).exists():
-        return "No run has a record yet."
-    picture = "![Whole sentences and verbs by depth](../deeper.svg)"
-    return f"{picture}\n\n{deeper.by_depth(records.plan(deeper.NAME), folder)}\n\n{deeper.of_parser(folder)}"
+    folder, parts = records.results / deeper.NAME, []
+    if any(folder.glob("*.json")):
+        parts = [
+            "![Whole sentences and verbs by depth](../deeper.svg)",
+            deeper.by_depth(records.plan(deeper.NAME), folder),
+        ]
+    return "\n\n".join([*parts, deeper.of_parser(folder)])
 
 
 TABLES = {"systems": systems, "real-text": real_text, "by-depth": by_depth}

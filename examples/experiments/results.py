@@ -217,7 +217,7 @@ def _draw(names: Iterable[str], docs: Path) -> None:
         plan = read_plan(Path(__file__).with_name(f"{name}.toml"))
         for file, (_, draw) in _pictures(plan, docs / "results" / name).items():
             save_figure(draw(), docs / file)
-        if name == deeper.NAME and (docs / "results" / name / deeper.PARSES).exists():
+        if name == deeper.NAME and any((docs / "results" / name).glob("*.json")):
             save_figure(deeper.draw(plan, docs / "results" / name), docs / "deeper.svg")
     save_figure(
         overview.draw_real_text(overview.Records(Path(__file__).parent, docs / "results")), docs / "real-text.svg"
