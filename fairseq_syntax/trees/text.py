@@ -3,6 +3,7 @@
 import gzip
 import io
 import re
+import shlex
 import zlib
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -58,11 +59,10 @@ def token_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     with open_text(path, "utf-8", None) as text:
         for number, line in numbered_lines(text, str(path)):
             if number == 1 and line.startswith("\ufeff"):
-                plain = str(path).removesuffix(".gz")
-                unpack = f"gunzip {path}; " if plain != str(path) else ""
+                plain = shlex.quote(str(path).removesuffix(".gz"))
                 raise TreeFormatError(
-                    f"{path}: begins with a byte order mark, which fairseq takes for part of the first word; remove "
-                    f"it: {unpack}sed -i '1s/^\\xEF\\xBB\\xBF//' {plain}"
+                    f"{path}: begins with a byte order mark, which fairseq takes for part of a word; remove it: "
+                    f"{f'gunzip {plain}.gz; ' * str(path).endswith('.gz')}sed -i '1s/^\\xEF\\xBB\\xBF//' {plain}"
                 )
             yield number, line
 

@@ -166,12 +166,13 @@ def test_what_the_user_gives_is_theirs_and_not_looked_at(tmp_path):
     assert state["cfg"].model.xformers_att_config == "print()"
 
 
-def test_no_name_of_a_file_is_read_by_a_shell(tmp_path):
-    name = f"{tmp_path}/train.$(mkdir PWNED)-de.de"
+def test_no_name_of_a_file_is_read_by_a_shell(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = "train.$(mkdir PWNED)-de.de"
     Path(f"{name}.fasta").write_text(">x\nABC\n")
     assert not FastaDataset.exists(name)
-    Path(f"{tmp_path}/train.en-de.de.fasta").write_text(">x\nABC\n")
-    assert FastaDataset.exists(f"{tmp_path}/train.en-de.de")
+    Path("train.en-de.de.fasta").write_text(">x\nABC\n")
+    assert FastaDataset.exists("train.en-de.de")
 
 
 def test_no_line_of_a_manifest_is_code(tmp_path):

@@ -107,7 +107,7 @@ def test_spaces_at_which_programs_do_not_agree_are_refused(fake, text, tmp_path,
     text.write_text(f"the dog\nthe{space}cat\n", encoding="utf-8", newline="")
     message = failed(capsys, text, tmp_path / "out")
     assert f"{text}:2: contains U+{ord(space):04X}, a space to fairseq" in message
-    command = message.partition("make it one: ")[2].replace("OLD", str(text)).replace("NEW", str(tmp_path / "new"))
+    command = message.partition("make it one: ")[2].replace("OLD", f"'{text}'").replace("NEW", f"'{tmp_path / 'new'}'")
     subprocess.run(command, shell=True, check=True)
     assert run(tmp_path / "new", tmp_path / "out") == 0
     assert [tree.forms for tree in read_conllu(tmp_path / "out")] == [["the", "dog"], ["the", "cat"]]
