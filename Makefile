@@ -10,7 +10,8 @@ VENV ?= .venv
 PYTEST_ARGS ?=
 # One thread a process: fairseq on two cores is faster that way, and tests run two at a time.
 export OMP_NUM_THREADS ?= 1
-BIN := $(abspath $(VENV))/bin
+# relative, so that the checkout may lie in a folder with a space
+BIN := $(VENV)/bin
 # without a GPU: TORCH="torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu"
 TORCH ?= torch==2.13.0
 # ve-fairseq or fairseq-fixed: compile this one, whatever binaries there are
@@ -33,14 +34,14 @@ pip() { $(BIN)/python -m pip --disable-pip-version-check --quiet "$$@"; }
 command -v uv > $(VENV)/uv || { pip install uv && echo $(BIN)/uv > $(VENV)/uv; } || echo > $(VENV)/uv
 uv=$$(cat $(VENV)/uv)
 get() { $${uv:-pip} $${uv:+pip} install $${uv:+--python $(BIN)/python --quiet $${PYTHONDONTWRITEBYTECODE:+--compile-bytecode}} "$$@"; }
-# the requirements whose names match $$2, or with ! those whose names do not
+# the requirements whose names match $$2; all others if $$1 is 1
 those() { awk -v not="$$1" -v names="$$2" '/^[^ ]/ {keep = $$0 ~ "^(" names ")==" ? !not : not} keep' requirements.txt; }
 fairseq='ve-fairseq|fairseq-fixed'
 endef
 
 install: $(VENV)/.installed
 
-$(VENV)/.installed: requirements.txt pyproject.toml Makefile fairseq_syntax/version.py
+$(VENV)/.installed: requirements.txt setup.py pyproject.toml Makefile fairseq_syntax/version.py
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if v >= (3, 11) else f"make install: Python 3.11 or newer is needed, found {v[0]}.{v[1]}; set PYTHON=/path/to/python3.11")'
 	test -x $(BIN)/python || { echo "== creating $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	$(GET)
@@ -56,7 +57,7 @@ $(VENV)/.installed: requirements.txt pyproject.toml Makefile fairseq_syntax/vers
 		get --no-deps --require-hashes --no-build-isolation -r $(VENV)/fairseq.txt
 	fi
 	# a file of fairseq warns while it is compiled
-	$(BIN)/python -W ignore -m compileall -qq $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/fairseq || true
+	$(BIN)/python -W ignore -m compileall -qq "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/fairseq" || true
 	echo "== fairseq-syntax"; get --no-deps -e .
 	touch $@
 	echo "== ready: . $(VENV)/bin/activate"
@@ -71,7 +72,7 @@ $(DEV): $(VENV)/.installed requirements-dev.txt
 	touch $@
 
 demo: install
-	PATH="$(BIN):$$PATH" bash examples/quickstart.sh
+	PATH="$$(cd $(BIN) && pwd):$$PATH" bash examples/quickstart.sh
 
 docs: $(DEV)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
@@ -97,7 +98,7 @@ lint: $(DEV)
 	$(BIN)/shellcheck examples/*.sh examples/*/*.sh
 
 bench: $(DEV)
-	PATH="$(BIN):$$PATH" $(BIN)/python benchmarks/run.py $(BENCH)
+	PATH="$$(cd $(BIN) && pwd):$$PATH" $(BIN)/python benchmarks/run.py $(BENCH)
 
 # Pin again what pyproject.toml asks for; torch, and what it brings for GPUs, is not pinned here.
 lock:

@@ -1,0 +1,5 @@
+"""All settings are in pyproject.toml."""
+
+from setuptools import setup
+
+setup()
