@@ -15,6 +15,7 @@ from fairseq.tasks import TASK_DATACLASS_REGISTRY
 
 from . import pretrained
 from .data.parsers import ParserOptions
+from .decoding.search import read_search
 from .registration import register
 from .trees.conllu import Sentence, quoted
 
@@ -33,19 +34,23 @@ class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
             return self.parse([sentences])[0]
         return self.task.live.parser.parse([self.tokenize(sentence).split() for sentence in sentences])
 
-    def translate(self, sentences, beam: int = 5, verbose: bool = False, trees=None, **kwargs):
+    def translate(self, sentences, beam: int | None = None, verbose: bool = False, trees=None, **kwargs):
         """Translate a sentence, or a list of them, which are parsed together.
 
-        `trees` are a `Sentence`, or a list of them: given instead of parsed. Raises ValueError: the model reads none.
+        `beam` and other options of the search are by default those in generation.json beside the checkpoint, or
+        fairseq's. `trees` are a `Sentence`, or a list of them: given instead of parsed. Raises ValueError: the model
+        reads none.
         """
         if isinstance(sentences, str):
             return self.translate([sentences], beam, verbose, None if trees is None else [trees], **kwargs)[0]
-        if not isinstance(beam, int) or beam < 1:
+        if beam is not None and (not isinstance(beam, int) or beam < 1):
             raise ValueError(f"beam={beam!r}: must be at least 1")
         hypotheses = self.generate(self._encode(sentences, trees), beam, verbose, **kwargs)
         return [self.decode(best[0]["tokens"]) if best else "" for best in hypotheses]
 
-    def generate(self, tokenized_sentences, beam: int = 5, verbose=False, skip_invalid_size_inputs=False, **kwargs):
+    def generate(
+        self, tokenized_sentences, beam: int | None = None, verbose=False, skip_invalid_size_inputs=False, **kwargs
+    ):
         """As in fairseq, which would make a new tensor of a single sentence, and the tree stays on the old one.
 
         With `skip_invalid_size_inputs`, a sentence that is too long has no hypotheses; those of others keep their
@@ -59,6 +64,7 @@ class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
         if torch.is_tensor(tokenized_sentences) and tokenized_sentences.dim() == 1:
             return self.generate([tokenized_sentences], beam, verbose, skip_invalid_size_inputs, **kwargs)[0]
         _check_names(kwargs, {*vars(GenerationConfig()), *_OF_GENERATE})
+        beam = self.cfg.generation.beam if beam is None else beam
         hypotheses = [[] for _ in tokenized_sentences]
         fits = [i for i, ids in enumerate(tokenized_sentences) if len(ids) <= self.max_positions[0]]
         kept = fits if skip_invalid_size_inputs else range(len(hypotheses))
@@ -160,4 +166,6 @@ class HubModel:
                 f"{model_name_or_path}: does not translate; give the parser to a model that does, as "
                 "parser='checkpoint', parser_model=…"
             )
+        for name, value in read_search(Path(model_name_or_path, checkpoint_file.split(os.pathsep)[0]).parent).items():
+            loaded["args"].generation[name] = value
         return SyntaxHubInterface(loaded["args"], loaded["task"], loaded["models"])

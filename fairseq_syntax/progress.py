@@ -1,11 +1,12 @@
 """Progress of long work on stderr: a bar at a terminal, and a line now and then in a log."""
 
+import re
 import sys
 
 from tqdm import tqdm
 
-SECONDS = 60
-"""Between two lines of a log; work that is done before says nothing there."""
+SECONDS, FIRST = 60, 10
+"""Between two lines of a log, and before the first: work that is done before says nothing there."""
 
 
 class _Lines:
@@ -23,5 +24,13 @@ def progress_bar(iterable=None, **options) -> tqdm:
     """tqdm's bar, with its options; where stderr is not a terminal, a line every `SECONDS`."""
     if sys.stderr.isatty():
         return tqdm(iterable, **options)
-    quiet = {"file": _Lines(), "mininterval": SECONDS, "maxinterval": SECONDS, "miniters": 1, "delay": SECONDS}
-    return tqdm(iterable, **{**options, **quiet})
+    quiet = {"file": _Lines(), "mininterval": SECONDS, "maxinterval": SECONDS, "miniters": 1, "delay": FIRST}
+    bar = tqdm(iterable, **{**options, **quiet, "smoothing": 0})
+    if not bar.disable:
+        bar.last_print_t -= SECONDS - FIRST
+    return bar
+
+
+def is_progress(line: str) -> bool:
+    """Whether it is such a line of a log: it has the time that has passed."""
+    return re.search(r"\[\d+:\d\d(:\d\d)?[<,]", line) is not None

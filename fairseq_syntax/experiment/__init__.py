@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from . import corpus, schedule
-from .answer import answer
+from .answer import answer, expectation
 from .plan import NAME, PlanError, read_plan
 from .run import Run, RunError, load, read_records
+from .settings import begin, fit_budget
 
 
 def default_jobs(gpu: bool) -> int:
@@ -60,7 +61,9 @@ class Experiment:
     def run(
         self, only: Sequence[str] = (), jobs: int | None = None, gpu: bool = False, every: float = 60
     ) -> list[dict]:
-        """Train, translate and score what has no record yet; returns all records. What failed is in `failed`.
+        """Prepare, train, translate and score what has no record; returns all records. What failed is in `failed`.
+
+        The data are made and updates timed first, and what fits into the budget is written into the file.
 
         Args:
             only: see `runs`.
@@ -70,11 +73,25 @@ class Experiment:
 
         Raises ValueError: the data cannot be made, or a record is wrong.
         """
-        runs = self.runs(only, gpu)
-        if any(not run.record.exists() for run in runs):
+        runs, jobs = self.runs(only, gpu), jobs or default_jobs(gpu)
+        if left := [run for run in runs if not run.record.exists()]:
+            for line in expectation(self.plan):
+                schedule.say(line)
             self.prepare()
-            self.failed = schedule.run_all(runs, jobs or default_jobs(gpu), every)
+            schedule.time_updates(left, jobs)
+            self._fit(jobs, gpu)
+            runs = self.runs(only, gpu)
+            schedule.estimate([run for run in runs if not run.record.exists()], jobs)
+            self.failed = schedule.run_all(runs, jobs, every)
         return [load(run.record) for run in runs if run.record.exists()]
+
+    def _fit(self, jobs: int, gpu: bool) -> None:
+        """Make the plan fit its budget, if that is new, or nothing has begun and the clock may be another."""
+        whole = read_plan(self.plan.path, whole=True)
+        runs = schedule.chosen_runs(whole, self.out, self.results, (), () if gpu else ("--cpu",))
+        if whole.budget.time and (not whole.budget.seeds or not any(run.begun for run in runs)):
+            schedule.say(f"budget {whole.budget.time}: {fit_budget(whole, runs, jobs)}")
+            self.plan = read_plan(self.plan.path)
 
     def answer(self) -> list[str]:
         """Write the reports; see `answer.answer`. Raises ValueError: the data, and so the references, are not here."""
@@ -109,4 +126,4 @@ class Experiment:
         return str(best.data), os.pathsep.join(map(str, paths))
 
 
-__all__ = ["Experiment", "PlanError", "Run", "RunError"]
+__all__ = ["Experiment", "PlanError", "Run", "RunError", "begin"]

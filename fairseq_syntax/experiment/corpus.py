@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import subprocess
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from ..data.text.tokenizers import form_of, load_tokenizer, normalize
 from ..evaluate.corpus import closer, deviations
 from ..evaluate.metrics import Bleu
 from ..files import link_or_copy, written
+from ..progress import is_progress
 from ..trees.text import read_lines, sentence_lines
 from .plan import PERTURBED, Cleaning, Corpus, Plan, PlanError, Text
 from .run import RunError, call
@@ -234,7 +236,10 @@ def _write_raw(plan: Plan, out: Path) -> None:
 
 
 def _make(plan: Plan, out: Path, held: int, made: list[str] | None) -> None:
-    """Run `commands`, with a line for each step, and what they warn of."""
+    """Run `commands`, with a line for each step, their progress, and what they warn of.
+
+    They are programs, so that a parser's memory is free again when training begins, and Ctrl-C ends it.
+    """
     log, told = out / "prepare.log", ""
     for command in commands(plan, out, made):
         if command[0] == "link":
@@ -245,13 +250,16 @@ def _make(plan: Plan, out: Path, held: int, made: list[str] | None) -> None:
         if step != told and "--only-syntax" not in command:
             say(f"making {step}; log: {log}")
             told = step
+        said: list[str] = []
         with open(log, "ab") as file:
-            begin = file.tell()
-            ended = call(command, file, file, pass_fds=(held,))
-        said = log.read_bytes()[begin:].decode(errors="replace").splitlines()
-        for line in said:
-            if ": warning: " in line or "come back whole" in line:
-                say(line)
+
+            def tell(raw: bytes, file=file, said=said) -> None:
+                file.write(raw)
+                said.append(line := raw.decode(errors="replace").rstrip())
+                if ": warning: " in line or "come back whole" in line or is_progress(line):
+                    say(line)
+
+            ended = call(command, file, subprocess.PIPE, tell, pass_fds=(held,))
         if ended:
             last = next((line for line in reversed(said) if line.startswith("fairseq-syntax")), "".join(said[-1:]))
             hint = f"; {_UNPARSED}" if re.search("parser|stanza|spacy", last, re.IGNORECASE) else ""

@@ -1,5 +1,6 @@
 """An experiment's file, read from TOML: what is trained on what, for how long, how it is scored."""
 
+import re
 import shlex
 import tomllib
 from dataclasses import dataclass, field, fields, replace
@@ -113,6 +114,29 @@ class Cleaning:
 
 
 @dataclass(frozen=True)
+class Budget:
+    """A limit of time, and as much of the experiment as fits into it; see `settings.fit_budget`.
+
+    Fields:
+        time: such as 8h or 90m; empty: no limit.
+        seeds: the first so many seeds; 0: all.
+        updates: percent of each family's `max_updates`.
+    """
+
+    time: str = ""
+    seeds: int = 0
+    updates: int = 100
+
+    @property
+    def minutes(self) -> float:
+        """The limit. Raises PlanError: it is not a time."""
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)([hm])", self.time)
+        if not found or not float(found[1]):
+            raise PlanError(f"budget: {self.time!r} is not a time such as 8h or 90m")
+        return float(found[1]) * (60 if found[2] == "h" else 1)
+
+
+@dataclass(frozen=True)
 class Text:
     """How raw text becomes pieces and trees: options of `fairseq-syntax preprocess --raw`; `joined`: dictionary."""
 
@@ -143,7 +167,8 @@ class System:
         trees: what it reads: one of TREES, or nothing.
         seeds: instead of the table's.
         paper: what its paper says it gains over the baseline, in BLEU, and where.
-        control: a system that lacks its syntax alone, such as one with random trees; it is tested against that as well.
+        control: a system that lacks its syntax alone, such as one with random trees; it is tested against that as well
+            (default: the system of its name and `-linear`, if there is one).
     """
 
     name: str
@@ -168,6 +193,7 @@ class Plan:
         detokenize: tokenizer and language of translations in tokens whose references are raw text; nothing where
             those are in tokens as well, or the data have a recipe of the text.
         tokenize: sacrebleu's tokenizer, for BLEU.
+        budget: a limit of time.
     """
 
     name: str
@@ -184,6 +210,7 @@ class Plan:
     corpus: Corpus | None = None
     cleaning: Cleaning = Cleaning()
     text: Text = Text()
+    budget: Budget = Budget()
 
     def runs(self) -> list[tuple[System, int]]:
         """All (system, seed), a seed of every system before the next."""
@@ -201,6 +228,15 @@ class Plan:
 
     def seeds_of(self, system: System) -> tuple[int, ...]:
         return system.seeds or self.seeds
+
+    def within_budget(self) -> "Plan":
+        """The plan with the seeds and updates of its budget."""
+        seeds, percent = self.budget.seeds or len(self.seeds), self.budget.updates
+        families = {
+            name: replace(family, max_updates=max(family.max_updates * percent // 100, 1))
+            for name, family in self.families.items()
+        }
+        return replace(self, seeds=self.seeds[:seeds], families=families)
 
 
 def _fits(value: object, kind: type) -> bool:
@@ -241,8 +277,12 @@ def _inherit(path: Path, families: dict) -> None:
         families[name] = {**families[like], **values}
 
 
-def read_plan(path: Path) -> Plan:
+def read_plan(path: Path, whole: bool = False) -> Plan:
     """Read a table.
+
+    Args:
+        path: of the file.
+        whole: with all seeds and updates, not those of the budget.
 
     Raises:
         PlanError: it cannot be read, or says something that does not fit; the message names the place.
@@ -261,9 +301,12 @@ def read_plan(path: Path) -> Plan:
             name: _build(kind, f"{path}: {key}.{name}", values, **({"name": name} if kind is System else {}))
             for name, values in content.pop(key, {}).items()
         }
-    for key, kind in (("corpus", Corpus), ("cleaning", Cleaning), ("text", Text)):
-        if key in content:
-            parts[key] = _build(kind, f"{path}: {key}", content.pop(key))
+    kinds = {"corpus": Corpus, "cleaning": Cleaning, "text": Text, "budget": Budget}
+    for key in kinds.keys() & content.keys():
+        parts[key] = _build(kinds[key], f"{path}: {key}", content.pop(key))
+    for name, system in parts["systems"].items():
+        if not system.control and f"{name}-linear" in parts["systems"]:
+            parts["systems"][name] = replace(system, control=f"{name}-linear")
     plan = _of_raw_text(_build(Plan, str(path), content, path=path, **parts))
     for name, family in plan.families.items():
         _check_family(f"{path}: families.{name}", family)
@@ -273,7 +316,9 @@ def read_plan(path: Path) -> Plan:
         raise PlanError(f"{path}: default_trees = {plan.default_trees!r}; choose from {', '.join(TREES)}")
     if "valid" not in plan.splits:
         raise PlanError(f"{path}: splits.valid is missing; checkpoints are chosen on it")
-    return plan
+    if plan.budget.time and not (0 <= plan.budget.seeds and 1 <= plan.budget.updates <= 100 and plan.budget.minutes):
+        raise PlanError(f"{path}: budget: give seeds of 0 or more, and 1 to 100 percent of the updates")
+    return plan if whole else plan.within_budget()
 
 
 def _of_raw_text(plan: Plan) -> Plan:

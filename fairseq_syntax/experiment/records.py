@@ -18,8 +18,11 @@ from ..trees import text
 from .plan import CHECKOUT, USER_DIR, PlanError, Split
 
 _JSON = re.compile(r"\| INFO \| (train|valid) \| (\{.*\})$")
+# Programs do not import what lies about in the folder that they are started in, and say at once what they do.
 # Freed memory is kept: glibc gives large blocks back to the system, and getting them again, page by page, takes time.
 _DEFAULTS = {
+    "PYTHONSAFEPATH": "1",
+    "PYTHONUNBUFFERED": "1",
     "OMP_NUM_THREADS": "1",
     "MALLOC_TRIM_THRESHOLD_": str(16 << 30),
     "MALLOC_MMAP_THRESHOLD_": str(4 << 30),

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,6 +28,7 @@ from ..data.text.tokenizers import load_detokenizer
 from ..evaluate.corpus import read_output
 from ..evaluate.schemas import TRAINED, check_name, read_json
 from ..files import lock, written
+from ..trees.characters import to_text
 from .plan import CHECKOUT, USER_DIR, Family, Plan, PlanError, System
 from .records import COMMIT, commit, describe, environment, hashes, read_lines, read_log, scores
 
@@ -44,6 +45,10 @@ class RunError(ValueError):
     """A command of a run failed; the message says which and how its log ends."""
 
 
+class Interrupted(RunError):
+    """A command was ended, or not begun, by `end_children`."""
+
+
 def allow_children() -> None:
     """Let threads start commands; see `end_children`."""
     _interrupted.clear()
@@ -53,20 +58,29 @@ def end_children() -> None:
     """End the commands that threads have started, and let them start no others."""
     _interrupted.set()
     for child in list(_children):
-        child.kill()
+        _end(child)
+
+
+def _end(child: subprocess.Popen) -> None:
+    """End a child, and what it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
 
 
 # found before there are threads: a child may have to wait for ever for a lock that one of them held
 PRCTL = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
 
-def call(command: list[str], out: IO | int, errors: IO | int | None, **more) -> int:
+def call(command: list[str], out: IO | int, errors: IO | int | None, told=None, **more) -> int:
     """The exit status of a command, which ends with this process. 127 if there is no such program.
 
-    Raises RunError: after `end_children`.
+    Args:
+        told: is called with each line on the standard error; then, `errors` is subprocess.PIPE.
+
+    Raises Interrupted: by or after `end_children`.
     """
     if _interrupted.is_set():
-        raise RunError("interrupted")
+        raise Interrupted("interrupted")
     try:
         child = subprocess.Popen(
             command,
@@ -74,16 +88,24 @@ def call(command: list[str], out: IO | int, errors: IO | int | None, **more) -> 
             stdout=out,
             stderr=errors,
             preexec_fn=_die_with_parent,
+            start_new_session=True,  # Ctrl-C is for this process, which ends it
             **{"env": environment(), **more},
         )
     except FileNotFoundError:
         return 127
     _children.add(child)
     try:
-        return child.wait()
+        for line in child.stderr or ():
+            told(line)
+        status = child.wait()
     finally:
         _children.discard(child)
-        child.kill()
+        if child.returncode is None:
+            _end(child)
+            child.wait()
+    if _interrupted.is_set():
+        raise Interrupted("interrupted")
+    return status
 
 
 def _die_with_parent() -> None:  # in the child: whoever kills the experiment kills its trainings, too
@@ -127,6 +149,37 @@ class Run:
     def trained(self) -> bool:
         """Whether training has ended, and translations are left to make."""
         return (self.folder / "trained").exists()
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is anything of it."""
+        return self.folder.exists() or self.record.exists()
+
+    def updates(self) -> int:
+        """How many updates it has been trained for, by its log."""
+        log = self.folder / "train.log"
+        made = _UPDATES.findall(log.read_text(encoding="utf8", errors="replace")) if log.exists() else []
+        return int(made[-1]) if made else 0
+
+    def sentences(self) -> dict[str, int]:
+        """Number of sentences of each split."""
+        paths = {name: self.out / split.reference for name, split in self.plan.splits.items()}
+        return {name: path.read_bytes().count(b"\n") if path.is_file() else 0 for name, path in paths.items()}
+
+    def translated(self) -> int:
+        """How many sentences it has translated so far."""
+        return sum(path.read_bytes().count(b"\nH-") for path in self.folder.glob("*.generated*"))
+
+    def status(self) -> str:
+        """How far it is, in a few words."""
+        if self.trained:
+            return f"translated {self.translated():,} of {sum(self.sentences().values()):,} sentences"
+        if not (made := self.updates()):
+            return "starting"
+        curve = read_log(self.folder / "train.log")["curve"]
+        # some losses include those of other tasks
+        better = f", valid nll_loss {curve[-1].get('nll_loss', curve[-1]['loss']):.3f}" if curve else ""
+        return f"{made:,} of {self.family.max_updates:,} updates{better}"
 
     @property
     def family(self) -> Family:
@@ -201,6 +254,9 @@ class Run:
             if not self._has_ended():
                 self.call(self.train_command(), self.folder / "train.log")
             (self.folder / "trained").touch()
+        from ..decoding.search import write_search  # with fairseq, which takes seconds
+
+        write_search(self.checkpoint.parent, self.family.generate)
         started = time.monotonic()
         for name, split in self.plan.splits.items():
             self._translate(split.subset, self.folder / f"{name}.txt")
@@ -253,20 +309,19 @@ class Run:
         command = self.generate_command(subset)
         made_by, asked = goal.with_suffix(".command"), self.relative(command) + "\n"
         if not made_by.exists() or made_by.read_text(encoding="utf8") != asked:
-            made_by.unlink(missing_ok=True)
             generated = goal.with_suffix(".generated")
+            for old in (made_by, generated):
+                old.unlink(missing_ok=True)
             self.call(command, self.folder / "generate.log", generated)
             hypotheses = read_output(generated).hypotheses
             lines = [hypotheses[i].text for i in sorted(hypotheses)]
             if self.plan.detokenize and not (self.data / RECIPE).exists():
                 detokenize = load_detokenizer(self.plan.detokenize["tokenizer"], self.plan.detokenize["language"])
                 lines = [detokenize(line.split()) for line in lines]
-            goal.with_suffix(".tokens").write_text("".join(line + "\n" for line in lines), encoding="utf8")
             if self.family.characters:
-                join = ["fairseq-syntax", "characters", "--restore", "--input", str(goal.with_suffix(".tokens"))]
-                self.call([*join, "--output", str(goal), "--overwrite"], self.folder / "generate.log")
-            else:
-                goal.with_suffix(".tokens").replace(goal)
+                lines = [to_text(line) for line in lines]
+            with written(str(goal)) as file:
+                file.writelines(line + "\n" for line in lines)
             made_by.write_text(asked, encoding="utf8")
         return read_lines(goal)
 
@@ -339,25 +394,6 @@ class Run:
                 packed[f"{self.name}.{name}.txt.gz"] = gzip.compress(text.encode(), mtime=0)
         content = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
         self._publish({self.record.name: content.encode(), **packed})
-
-
-def updates_made(run: Run) -> int:
-    """How many updates a run has been trained for, by its log."""
-    log = run.folder / "train.log"
-    made = _UPDATES.findall(log.read_text(encoding="utf8", errors="replace")) if log.exists() else []
-    return int(made[-1]) if made else 0
-
-
-def status(run: Run) -> str:
-    """How far a run is, in a few words, for progress."""
-    if run.trained:
-        return "translating"
-    made = updates_made(run)
-    if not made:
-        return "starting"
-    curve = read_log(run.folder / "train.log")["curve"]
-    better = f", valid loss {curve[-1]['loss']:.3f}" if curve else ""
-    return f"{made:,} of {run.family.max_updates:,} updates{better}"
 
 
 def read_records(plan: Plan, results: Path, only: Collection[Path] | None = None) -> list[dict]:

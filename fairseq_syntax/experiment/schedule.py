@@ -4,25 +4,28 @@ import json
 import re
 import subprocess
 import sys
-import threading
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
-from statistics import mean, median
+from resource import RUSAGE_CHILDREN, getrusage
+from statistics import median
 from tempfile import TemporaryDirectory
 
 from ..files import lock, written
 from .plan import Plan, PlanError
 from .records import environment
-from .run import Run, RunError, allow_children, call, end_children, load, status, updates_made
+from .run import Interrupted, Run, RunError, allow_children, call, end_children, load
 
 _OVERHEAD = 1.05  # of the loss on the validation set and of checkpoints: seconds of a training by those of its updates
 # How many updates take as long as a sentence of a set: by beam search at the end, greedily in all validations together.
 _TRANSLATION, _VALIDATION = 0.13, 0.45
 _TIMED, _BEFORE = 30, 10  # updates that are made to time them, and those of them that do not count
+_IDLE = 0.8  # of a core, at least, for a training that is timed
+_LINES = 10  # of progress, by which the pace is told
 _SPEED = re.compile(r'train_inner \| .*"wps": "([\d.]+)".*"wpb": "([\d.]+)"')
 
 
@@ -102,48 +105,48 @@ def run_all(runs: list[Run], jobs: int, every: float = 60) -> dict[str, str]:
     """
     failed: dict[str, str] = {}
     active: dict[str, Run] = {}
-    guard = threading.Lock()
+    clock = deque([(time.monotonic(), minutes_left(runs, jobs))], maxlen=_LINES)
 
     def work(run: Run) -> None:
         with run.held() as mine:
             if not mine or run.record.exists():
                 return
-            with guard:
-                active[run.name] = run
+            active[run.name] = run
             try:
                 run.finish()
                 score = load(run.record)["scores"]["valid"]["BLEU"]["score"]
                 say(f"{run.name}: done, valid BLEU {score:.1f}")
+            except Interrupted:
+                pass
             except Exception as error:  # nobody else reads what a thread raises
                 foreseen = isinstance(error, (OSError, ValueError))
                 failed[run.name] = reason = str(error) if foreseen else f"{type(error).__name__}: {error}"
                 say(f"{run.name}: failed: {reason}")
             finally:
-                with guard:
-                    del active[run.name]
+                del active[run.name]
 
     with at_once(jobs) as pool:
         futures = {pool.submit(work, run) for run in runs if not run.record.exists()}
         while futures:
             futures = wait(futures, timeout=every, return_when=FIRST_COMPLETED).not_done
-            with guard:
-                now = dict(active)
-            if now:
-                say(_progress(runs, now, failed, jobs))
+            if now := active.copy():
+                # what is being done comes first
+                left = sorted((run for run in runs if run.name not in failed), key=lambda run: run.name not in now)
+                clock.append((time.monotonic(), minutes_left(left, jobs)))
+                done = sum(run.record.exists() for run in runs)
+                words = [f"{done} of {len(runs)} done"] + ([f"{len(failed)} failed"] if failed else [])
+                words += [f"{name}: {run.status()}" for name, run in now.items()] + _remaining(clock)
+                say(" | ".join(words))
     return failed
 
 
-def _progress(runs: list[Run], active: dict[str, Run], failed: dict[str, str], jobs: int) -> str:
-    """A line: how many are done, what is being done, how long the rest may take."""
-    done = [run for run in runs if run.record.exists()]
-    words = [f"{len(done)} of {len(runs)} done"] + ([f"{len(failed)} failed"] if failed else [])
-    words += [f"{name}: {status(run)}" for name, run in active.items()]
-    # what is being done comes first
-    to_do = sorted((run for run in runs if run.name not in failed), key=lambda run: run.name not in active)
-    left = minutes_left(to_do, jobs)
-    if left is not None:
-        words.append(f"about {duration(max(left, 1))} left")
-    return " | ".join(words)
+def _remaining(clock: Sequence[tuple[float, float | None]]) -> list[str]:
+    """What is left, in words, by the pace of the last minutes: (seconds, minutes left as timed) of each line."""
+    (before, most), (now, left) = clock[0], clock[-1]
+    if left is None or most is None:
+        return []
+    pace = (now - before) / 60 / (most - left) if most - left > 0.1 * (now - before) / 60 else 1
+    return [f"about {duration(max(left * pace, 1))} left"]
 
 
 def duration(minutes: float) -> str:
@@ -154,100 +157,68 @@ def duration(minutes: float) -> str:
 # --- how long ---------------------------------------------------------------------------------------------------------
 
 
-def minutes_left(runs: list[Run], jobs: int = 1, share: float = 1) -> float | None:
-    """Minutes until all runs have a record, `jobs` at a time; None: unknown.
-
-    A run takes as long as those of its system that have a record, or as its own updates or timed ones say, or as those
-    of its family; less what it has trained already.
+def minutes_left(runs: Sequence[Run], jobs: int = 1, share: float = 1) -> float | None:
+    """Minutes until all runs have a record, `jobs` at a time, by the updates that were timed; None: unknown.
 
     Args:
-        share: of the updates that are left.
+        share: of the updates.
     """
-    records = _records(runs)
     left = []
-    for run in runs:
-        if not run.record.exists():
-            needed = _needed(run, records)
-            if needed is None:
-                return None
-            training, translating = needed
-            left.append(share * training + translating)
-    return together(left, jobs)
+    for run in (run for run in runs if not run.record.exists()):
+        timed = _timed(run.out).get(run.system.name)
+        if timed is None:
+            return None
+        update, start, _ = timed
+        sentences = run.sentences()
+        updates = run.family.max_updates * share
+        training = start + update * (updates * _OVERHEAD + sentences["valid"] * _VALIDATION)
+        translating = start * len(sentences) + update * _TRANSLATION * sum(sentences.values())
+        trained = 1 if run.trained else min(run.updates() / updates, 1)
+        translated = min(run.translated() / max(sum(sentences.values()), 1), 1)
+        left.append((1 - trained) * training + (1 - translated) * translating)
+    return together(left, jobs) / 60
 
 
-def _records(runs: list[Run]) -> dict[str, list[dict]]:
-    """The records of an experiment, by the names of systems and of families."""
-    found: dict[str, list[dict]] = {}
-    for run in chosen_runs(runs[0].plan, runs[0].out, runs[0].results) if runs else ():
-        if run.record.exists():
-            with suppress(PlanError):  # told when it is needed
-                record = load(run.record)
-                for name in (run.system.name, run.system.family):
-                    found.setdefault(name, []).append(record)
-    return found
-
-
-def _needed(run: Run, records: dict[str, list[dict]]) -> tuple[float, float] | None:
-    """Minutes of training and of translating that are left of a run, or None."""
-    timed = _read(run.out).get(run.system.name)
-    known = records.get(run.system.name) or (None if timed else records.get(run.system.family))
-    if known:
-        training, translating = (
-            mean(record["minutes"].get(key, 0) for record in known) for key in ("train", "translate")
-        )
-        updates = max(mean(record["updates"] for record in known), 1)  # 0: without validation
-        return training * (0 if run.trained else max(1 - updates_made(run) / updates, 0)), translating
-    if timed is None:
-        return None
-    update, start = timed
-    sentences = {name: _lines(run.out / split.reference) for name, split in run.plan.splits.items()}
-    translating = update * _TRANSLATION * sum(sentences.values()) + start * len(sentences)
-    log = run.folder / "train.log"
-    update = (_update_seconds(log) if log.exists() else None) or update
-    most = run.family.max_updates
-    left = 0 if run.trained else max(1 - updates_made(run) / most, 0)
-    training = left * update * (most * _OVERHEAD + sentences["valid"] * _VALIDATION)
-    return (training + start * (left > 0)) / 60, translating / 60
-
-
-def _lines(path: Path) -> int:
-    return path.read_bytes().count(b"\n") if path.is_file() else 0
-
-
-def together(minutes: Iterable[float], jobs: int) -> float:
-    """Minutes until works are done, each begun by the first of `jobs` workers that is free."""
+def together(works: Iterable[float], jobs: int) -> float:
+    """Makespan of works, each begun by the first of `jobs` workers that is free."""
     workers = [0.0] * jobs
-    for each in minutes:
+    for each in works:
         workers[workers.index(min(workers))] += each
     return max(workers)
 
 
-def _read(out: Path) -> dict[str, list[float]]:
+def _timed(out: Path) -> dict[str, list[float]]:
+    """Seconds of an update and of a start, and the share of a core that was free for it, of systems."""
     path = out / "seconds.json"
     return json.loads(path.read_text(encoding="utf8")) if path.exists() else {}
 
 
 def time_updates(runs: Iterable[Run], jobs: int) -> None:
-    """Time updates of each system, `jobs` at a time, and keep the seconds in the output folder.
+    """Time updates of each system, `jobs` at a time, unless that was done on an idle machine; see `_timed`.
 
-    These are the seconds of an update, and until the first one. A system that fails has none.
+    A system that fails has no time.
     """
     first = {run.system.name: run for run in reversed(list(runs))}
-    if not first:
+    left = [run for name, run in first.items() if _timed(run.out).get(name, [0, 0, 0])[2] < _IDLE]
+    if not left:
         return
-    out = next(iter(first.values())).out
-    known = _read(out)
-    left = [run for name, run in first.items() if name not in known]
+    say(f"timing {_TIMED} updates of {', '.join(run.system.name for run in left)}")
+    used = getrusage(RUSAGE_CHILDREN)
     with at_once(jobs) as pool:
-        for run, seconds in zip(left, pool.map(_seconds, left), strict=True):
-            if seconds is not None:
-                known[run.system.name] = seconds
-    if left:
-        with written(str(out / "seconds.json")) as file:
-            json.dump(_read(out) | known, file, indent=1)
+        found = list(pool.map(_seconds, left))
+    more = getrusage(RUSAGE_CHILDREN)
+    wall = sum(sum(each[2:]) for each in found)
+    free = (more.ru_utime + more.ru_stime - used.ru_utime - used.ru_stime) / wall
+    if free < _IDLE:
+        say(f"trainings get {free:.0%} of a core here, so times are uncertain; they are measured again when you resume")
+    known = _timed(left[0].out)
+    known |= {run.system.name: [*each[:2], round(free, 2)] for run, each in zip(left, found, strict=True) if each[0]}
+    with written(str(left[0].out / "seconds.json")) as file:
+        json.dump(known, file, indent=1)
 
 
-def _seconds(run: Run) -> list[float] | None:
+def _seconds(run: Run) -> tuple[float, float, float]:
+    """Seconds of an update, 0 if it fails, and of a start; and of all."""
     began = time.monotonic()
     with TemporaryDirectory() as folder:
         log = Path(folder, "train.log")
@@ -255,20 +226,18 @@ def _seconds(run: Run) -> list[float] | None:
         command += ["--disable-validation", "--save-dir", folder]
         with open(log, "wb") as file:
             ended = call(command, file, subprocess.STDOUT)
-        update = _update_seconds(log)
-    if ended or update is None:
-        return None  # its training will tell why
-    return [round(update, 4), round(max(time.monotonic() - began - _TIMED * update, 0), 1)]
+        speeds = _SPEED.findall(log.read_text(encoding="utf8", errors="replace"))[1:]  # the first includes the start
+    wall = time.monotonic() - began
+    update = median(float(wpb) / float(wps) for wps, wpb in speeds) if speeds and not ended else 0
+    return round(update, 4), round(max(wall - _TIMED * update, 0), 1), wall
 
 
-def _update_seconds(log: Path) -> float | None:
-    """Seconds of an update: median of the last twenty lines of a log without the first, which includes the start."""
-    found = _SPEED.findall(log.read_text(encoding="utf8", errors="replace"))[1:][-20:]
-    # the first line of a resumed training may say 0; those after a validation include it
-    seconds = [float(wpb) / float(wps) for wps, wpb in found if float(wps)]
-    return median(seconds) if seconds else None
-
-
-def when(minutes: float) -> str:
-    """The time of day when so many minutes are over."""
-    return f"{datetime.now() + timedelta(minutes=minutes):%a %H:%M}"
+def estimate(runs: Sequence[Run], jobs: int) -> None:
+    """Tell the user how long runs will take."""
+    minutes = minutes_left(runs, jobs)
+    if minutes is not None:
+        longest = max(run.family.max_updates for run in runs)
+        say(
+            f"{len(runs)} runs of up to {longest:,} updates, {min(jobs, len(runs))} at a time: about "
+            f"{duration(minutes)}, until {datetime.now() + timedelta(minutes=minutes):%a %H:%M}"
+        )

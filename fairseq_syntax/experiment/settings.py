@@ -1,14 +1,16 @@
 """The first file of an experiment: settings for a corpus of this size, and the systems that are asked for."""
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..data.text.languages import language_of
-from ..files import written
-from .corpus import check
-from .plan import NAME, Cleaning, Corpus, Plan, PlanError, Text, read_plan
+from ..files import staged
+from ..trees.text import read_lines
+from .corpus import check, text_of
+from .plan import NAME, Budget, Cleaning, Corpus, Plan, PlanError, Text, read_plan
 from .run import Run
 from .schedule import duration, minutes_left
 
@@ -144,15 +146,61 @@ def with_rivals(systems: Sequence[str], controls: bool, parsed: bool) -> list[st
     return list(dict.fromkeys(found))
 
 
-def write_plan(folder: Path, corpus: Corpus, text: Text, systems: Sequence[str], controls: bool = False) -> Path:
-    """Write the file of an experiment about a corpus into its folder.
+def begin(
+    folder: Path, corpus: dict, text: dict, systems: Sequence[str] = (), controls: bool = False, budget: str = ""
+) -> list[str]:
+    """Write the file of an experiment, or change the one in its folder; returns what was done, for the user.
 
-    Raises ValueError: the training text is not parallel, or there is no such system; FileExistsError: a file is there;
+    Args:
+        folder: of the experiment, or a file like its experiment.toml.
+        corpus, text: fields of `Corpus` and of `Text`; what is not among them has its default, or stays.
+        systems: of `SYSTEMS`; none: pascal, or those of the file.
+        controls: those of the systems, too.
+        budget: see `Budget`.
+
+    Raises ValueError: the training text is not parallel, there is no such system, or the file is of another text;
     FileNotFoundError: a text is not there.
     """
-    path = folder / NAME
-    if path.exists():
-        raise FileExistsError(f"{path}: exists already; leave out the text to resume it, or remove it to begin again")
+    path = folder / NAME if folder.suffix != ".toml" else folder
+    if not path.exists():
+        write_plan(path, Corpus(**corpus), Text(**{"parser": "stanza"} | text), systems or ["pascal"], controls, budget)
+        return [f"{path}: written; edit it to change what is trained"]
+    plan, said = read_plan(path, whole=True), []
+    for given, own in ((corpus, plan.corpus), (text, plan.text)):
+        for name, value in given.items():
+            if (there := getattr(own, name, None)) != value:
+                option = {"tests": "test"}.get(name, name.replace("_", "-"))
+                raise PlanError(
+                    f"--{option}: {path} is of {_toml(there)}, of which the data are made; leave the option out, or "
+                    "name another folder"
+                )
+    if systems or controls:
+        said += _add_systems(plan, systems, controls)
+    if budget and budget != plan.budget.time:
+        _save(path, _with_budget(path, Budget(budget, 0, plan.budget.updates)))
+        said.append(f"{path}: budget {budget}")
+    return said
+
+
+def _add_systems(plan: Plan, systems: Sequence[str], controls: bool) -> list[str]:
+    """Add systems to the file of a plan, with what they need, unless they are there; returns what was added."""
+    if plan.corpus is None:
+        raise PlanError(f"--systems, --controls: {plan.path} has no [corpus]; add systems to the file")
+    asked = [*(name for name in plan.systems if name in SYSTEMS and controls), *systems]
+    names = [name for name in with_rivals(asked, controls, plan.text.parser != "none") if name not in plan.systems]
+    families = {SYSTEMS[name].family for name in names if name in SYSTEMS} - plan.families.keys()
+    content = plan.path.read_text(encoding="utf-8").rstrip("\n") + "\n"
+    if families:
+        pairs = sum(1 for _ in read_lines(text_of(plan.corpus.train, plan.corpus.source)))
+        content += _families(families, _size(pairs), plan.text.joined)
+    content += "".join(f"\n[systems.{name}]\n" + _settings(_values(name, plan)) for name in names)
+    if names:
+        _save(plan.path, content)
+    return [f"{plan.path}: added {', '.join(names)}"] if names else []
+
+
+def write_plan(path: Path, corpus: Corpus, text: Text, systems: Sequence[str], controls: bool, budget: str) -> None:
+    """Write the file of a new experiment; see `begin`."""
     language = re.match("([a-z]{2,3})_", text.parser_model)
     if text.parser == "spacy" and language and language[1] not in (language_of(corpus.source).code, "xx"):
         raise PlanError(
@@ -161,49 +209,68 @@ def write_plan(folder: Path, corpus: Corpus, text: Text, systems: Sequence[str],
         )
     names = with_rivals(systems, controls, text.parser != "none")
     pairs = len(check(corpus)["train"])
-    size = next(size for size in SIZES if pairs <= size.pairs)
-    content = _head(folder.resolve().name, pairs, corpus) + _texts(corpus, text, size)
-    lines = [_system(name, f"{name}-linear" if f"{name}-linear" in names else "") for name in names]
-    content += _families(names, size, _joined(corpus)) + "\n[systems]\n" + "".join(lines)
-    with written(str(path)) as file:
-        file.write(content)
-    try:
-        read_plan(path)
-    except PlanError:
-        path.unlink()
-        raise
-    return path
+    content = _head(path.resolve().parent.name, pairs, corpus, budget) + _texts(corpus, text, _size(pairs))
+    families = {SYSTEMS[name].family for name in names if name in SYSTEMS}
+    content += _families(families, _size(pairs), _joined(corpus)) + "\n[systems]\n"
+    for name in names:
+        of, _, kind = name.partition("-")
+        content += (f"# {of}, but {_CONTROLS[kind]}\n" if kind else "") + f"{name} = {_toml(_values(name))}\n"
+    _save(path, content)
 
 
-def fit_budget(plan: Plan, runs: Sequence[Run], budget: float, jobs: int) -> str:
-    """Lower seeds, then updates, in the file of an experiment until its runs fit; returns what was chosen.
+def _save(path: Path, content: str) -> None:
+    """Write the file of an experiment. Raises PlanError, and leaves it as it is: it could not be read then."""
+    with staged(path) as partial:
+        partial.write_text(content, encoding="utf-8")
+        try:
+            read_plan(partial)
+        except PlanError as error:
+            raise PlanError(f"{path}: cannot be changed; edit it ({error})") from None
+
+
+def _with_budget(path: Path, budget: Budget) -> str:
+    """The text of a file of an experiment with a budget."""
+    text = path.read_text(encoding="utf-8")
+    line = _lines({"budget": (vars(budget), "time limit, and what fits: the first seeds, percent of the updates")})
+    text, found = re.subn(r"^budget\s*=.*\n", lambda _: line, text, count=1, flags=re.MULTILINE)
+    return text if found else re.sub(r"^(?=\[)", lambda _: f"{line}\n", text, count=1, flags=re.MULTILINE)
+
+
+def fit_budget(plan: Plan, runs: Sequence[Run], jobs: int) -> str:
+    """Write into the file of an experiment how many seeds, and then how many updates, its budget has time for.
+
+    Runs that have been begun keep their updates, and are not left out. Returns what was chosen.
 
     Args:
-        runs: all that are left; their updates were timed.
-        budget: in minutes, with `jobs` trainings at a time.
+        plan: the whole one, with a budget.
+        runs: all of it; their updates were timed.
+        jobs: trainings at a time.
 
-    Raises PlanError: a tenth of the updates with one seed takes longer.
+    Raises PlanError: too little time.
     """
+    budget, begun = (
+        plan.budget,
+        [plan.seeds.index(run.seed) + 1 for run in runs if run.begun and run.seed in plan.seeds],
+    )
 
-    def needed(seeds: int, share: float = 1) -> float:
-        minutes = minutes_left([run for run in runs if run.seed in plan.seeds[:seeds]], jobs, share)
+    def needed(seeds: int, percent: int) -> float:
+        minutes = minutes_left([run for run in runs if run.seed in plan.seeds[:seeds]], jobs, percent / 100)
         if minutes is None:
-            raise PlanError("--budget: some system could not be timed; leave --budget out to learn why it fails")
+            raise PlanError("--budget: some system could not be timed; remove budget from the file to learn why")
         return minutes
 
-    seeds = next((count for count in range(len(plan.seeds), 1, -1) if needed(count) <= budget), 1)
-    shares = (percent / 100 for percent in range(100, 9, -1))
-    share = next((share for share in shares if needed(seeds, share) <= budget), None)
-    if share is None:
-        raise PlanError(f"--budget: one seed takes {duration(needed(1))}; give more, or fewer --systems")
-    text = plan.path.read_text(encoding="utf-8").replace(
-        f"seeds = {_toml(plan.seeds)}", f"seeds = {_toml(plan.seeds[:seeds])}", 1
-    )
-    for updates in {run.family.max_updates for run in runs}:
-        text = text.replace(f"max_updates = {updates}\n", f"max_updates = {int(updates * share)}\n")
-    with written(str(plan.path)) as file:
-        file.write(text)
-    return f"{seeds} of {len(plan.seeds)} seeds" + (f", {share:.0%} of the updates" if share < 1 else "")
+    percents = [budget.updates] if begun else range(100, 9, -1)
+    least = max(begun, default=1)
+    seeds = next((n for n in range(len(plan.seeds), least, -1) if needed(n, percents[0]) <= budget.minutes), least)
+    percent = next((percent for percent in percents if needed(seeds, percent) <= budget.minutes), None)
+    if percent is None:
+        short = needed(least, percents[-1])
+        raise PlanError(
+            f"--budget {budget.time}: {least} of {len(plan.seeds)} seeds with {percents[-1]} % of the updates take "
+            f"{duration(short)}; give --budget {math.ceil(short)}m or more, or begin again with fewer --systems"
+        )
+    _save(plan.path, _with_budget(plan.path, Budget(budget.time, seeds, percent)))
+    return f"{seeds} of {len(plan.seeds)} seeds" + (f", {percent}% of the updates" if percent < 100 else "")
 
 
 def _toml(value: object) -> str:
@@ -226,7 +293,11 @@ def _lines(values: dict[str, tuple[object, str]]) -> str:
     return "".join(f"{f'{name} = {_toml(value)}':<32} # {what}\n" for name, (value, what) in values.items())
 
 
-def _head(name: str, pairs: int, corpus: Corpus) -> str:
+def _size(pairs: int) -> Size:
+    return next(size for size in SIZES if pairs <= size.pairs)
+
+
+def _head(name: str, pairs: int, corpus: Corpus, budget: str) -> str:
     scored = language_of(corpus.target).scoring
     return (
         f"# An experiment of fairseq-syntax with {pairs:,} training pairs. Everything here can be edited before\n"
@@ -236,6 +307,7 @@ def _head(name: str, pairs: int, corpus: Corpus) -> str:
                 "name": (name, "of the corpus, in records"),
                 "seeds": ([1, 2, 3], "each system is trained with these"),
                 "tokenize": (scored, "sacrebleu's, for BLEU of detokenized text"),
+                **({"budget": ({"time": budget}, "seeds, then updates, are lowered until it fits")} if budget else {}),
             }
         )
     )
@@ -260,8 +332,12 @@ def _texts(corpus: Corpus, text: Text, size: Size) -> str:
             }
         )
         + "\n[text]                           # options of fairseq-syntax preprocess --raw\n"
-        + "".join(f"{name} = {_toml(value)}\n" for name, value in settings.items())
+        + _settings(settings)
     )
+
+
+def _settings(values: dict) -> str:
+    return "".join(f"{name} = {_toml(value)}\n" for name, value in values.items())
 
 
 def _joined(corpus: Corpus) -> bool:
@@ -269,8 +345,7 @@ def _joined(corpus: Corpus) -> bool:
     return language_of(corpus.source).script == language_of(corpus.target).script
 
 
-def _families(names: Sequence[str], size: Size, joined: bool) -> str:
-    needed = {SYSTEMS[name].family for name in names if name in SYSTEMS}
+def _families(needed: Collection[str], size: Size, joined: bool) -> str:
     validation = _VALIDATION.format(validate=size.validate)
     shared = "--share-all-embeddings" if joined else "--share-decoder-input-output-embed"
     common = {
@@ -288,12 +363,11 @@ def _families(names: Sequence[str], size: Size, joined: bool) -> str:
     return "".join(parts)
 
 
-def _system(name: str, control: str) -> str:
-    """The line of a system, or of a control, which is called after its system and its kind of trees."""
+def _values(name: str, plan: Plan | None = None) -> dict:
+    """Settings of a system, or of a control, which is called after its system (of a plan, if it is there) and trees."""
     of, _, kind = name.partition("-")
     known = SYSTEMS[of]
     trees = kind or ("parser" if known.parsed else "")
-    values = {"family": known.family, "options": known.options, **({"trees": trees} if trees else {})}
-    if control:
-        values["control"] = control
-    return (f"# {of}, but {_CONTROLS[kind]}\n" if kind else "") + f"{name} = {_toml(values)}\n"
+    if plan and of in plan.systems:
+        known = plan.systems[of]
+    return {"family": known.family, "options": known.options, **({"trees": trees} if trees else {})}

@@ -3,7 +3,8 @@
 The first call, which names the text, writes FOLDER/experiment.toml: settings for a corpus of this size, the systems and
 their baselines. Then it cleans the training pairs, makes the data, says how long it will take, and trains, translates
 and scores every system with several seeds. It ends with FOLDER/report.html and report.txt. Later calls need only
-FOLDER; they resume what was stopped and repeat no finished run. Several processes may work on one folder.
+FOLDER; they resume what was stopped and repeat no finished run. They can add --systems and --controls, and change
+--budget; other text or another parser is another experiment. Several processes may work on one folder.
 
 examples:
   fairseq-syntax experiment study --source en --target sw --train raw/train --valid raw/dev --test raw/test \\
@@ -15,8 +16,8 @@ examples:
 """
 
 import argparse
-import re
 import shlex
+from dataclasses import fields
 from pathlib import Path
 
 from .verb import Verb, add_parsers, positive
@@ -57,31 +58,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--systems",
         nargs="+",
-        default=["pascal"],
+        default=[],
         metavar="NAME",
         help="systems to compare with their baselines (default: pascal)",
     )
     add("--controls", action="store_true", help="train systems with linear and with random trees, too")
     add(
         "--budget",
-        type=_hours,
+        type=_time,
         metavar="TIME",
         help="time limit, such as 8h or 90m, met by fewer seeds, then fewer updates",
     )
-    add_parsers(group, of_model=False)
+    add_parsers(group)
 
 
-def _hours(text: str) -> float:
-    """Minutes of an option such as 8h or 90m."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([hm])", text)
-    if not found or not float(found[1]):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 8h or 90m")
-    return float(found[1]) * (60 if found[2] == "h" else 1)
+def _time(text: str) -> str:
+    from ..experiment.plan import Budget, PlanError
+
+    try:
+        return text if Budget(text).minutes else ""
+    except PlanError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     given = [name for name in _TEXT if getattr(args, name)]
-    if given and len(given) < len(_TEXT):
+    if given and len(given) < len(_TEXT) and not (args.folder / "experiment.toml").exists():
         missing = next(name for name in _TEXT if name not in given)
         parser.error(f"--{given[0]} begins an experiment; give --{missing}, too")
     if given and args.source == args.target:
@@ -96,39 +98,21 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from ..experiment import Experiment, default_jobs, schedule
-    from ..experiment.answer import expectation
-    from ..experiment.settings import fit_budget
+    from ..experiment import Experiment, schedule
 
-    if args.train:
-        path = _begin(args)
-        schedule.say(f"{path}: written; edit it to change what is trained")
-    elif not args.folder.is_file() and not (args.folder / "experiment.toml").exists():
-        raise ValueError(
-            f"{args.folder}: holds no experiment.toml; begin with --source, --target, --train, --valid, --test"
-        )
-    jobs = args.jobs or default_jobs(args.gpu)
+    _begin(args)
     experiment = Experiment(args.folder, args.output, args.results)
-    runs = experiment.runs(args.only, args.gpu)
-    left = [run for run in runs if not run.record.exists()]
     if args.list or args.dry_run:
+        left = [run for run in experiment.runs(args.only, args.gpu) if not run.record.exists()]
         _show(experiment, left, args.dry_run)
         return
-    if left and not args.report:
-        if args.budget and any(run.folder.exists() or run.record.exists() for run in runs):
-            raise ValueError("--budget: runs were begun; edit seeds and max_updates in experiment.toml instead")
-        for line in expectation(experiment.plan):
-            schedule.say(line)
-        experiment.prepare()
-        schedule.time_updates(left, jobs)
-        if args.budget:
-            schedule.say(f"--budget: {fit_budget(experiment.plan, left, args.budget, jobs)}")
-            experiment = Experiment(args.folder, args.output, args.results)
-            left = experiment.runs(args.only, args.gpu)
-        _estimate(left, jobs)
-        experiment.run(args.only, jobs, args.gpu, args.every)
-    for line in experiment.answer():
-        print(f"{line}.")
+    try:
+        if not args.report:
+            experiment.run(args.only, args.jobs, args.gpu, args.every)
+        for line in experiment.answer():
+            print(f"{line}.")
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"; fairseq-syntax experiment {args.folder} resumes it") from None
     for page in sorted(experiment.out.glob("report*.html")):
         print(page)
     unfinished = [run.name for run in experiment.runs() if not run.record.exists()]
@@ -140,15 +124,22 @@ def run(args: argparse.Namespace) -> None:
         schedule.say(f"{len(unfinished)} runs are left: {', '.join(unfinished)}")
 
 
-def _begin(args: argparse.Namespace) -> Path:
-    from ..experiment.plan import Corpus, Text
-    from ..experiment.settings import names_of_tests, write_plan
+def _begin(args: argparse.Namespace) -> None:
+    from ..experiment import begin, schedule
+    from ..experiment.plan import Text
+    from ..experiment.settings import names_of_tests
 
-    corpus = Corpus(
-        args.source, args.target, *(str(Path(p).resolve()) for p in (args.train, args.valid)), names_of_tests(args.test)
-    )
-    options = {name: value for name in vars(Text()) if (value := getattr(args, name, None)) is not None}
-    return write_plan(args.folder, corpus, Text(**options), args.systems, args.controls)
+    given = {name: getattr(args, name) for name in _TEXT if getattr(args, name)}
+    if not (given or args.folder.is_file() or (args.folder / "experiment.toml").exists()):
+        raise ValueError(
+            f"{args.folder}: holds no experiment.toml; begin with --source, --target, --train, --valid, --test"
+        )
+    corpus = given | {name: str(Path(given[name]).resolve()) for name in ("train", "valid") if name in given}
+    if tests := corpus.pop("test", None):
+        corpus["tests"] = names_of_tests(tests)
+    text = {option.name: value for option in fields(Text) if (value := getattr(args, option.name, None))}
+    for line in begin(args.folder, corpus, text, args.systems, args.controls, args.budget or ""):
+        schedule.say(line)
 
 
 def _show(experiment, left, commands: bool) -> None:
@@ -162,18 +153,6 @@ def _show(experiment, left, commands: bool) -> None:
             print(shlex.join(["cp", "-r", *command[1:]] if command[0] == "link" else command))
     for each in left:
         print(each.relative(each.train_command()))
-
-
-def _estimate(left, jobs: int) -> None:
-    from ..experiment import schedule
-
-    wall = schedule.minutes_left(left, jobs)
-    longest = max(run.family.max_updates for run in left)
-    if wall is not None:
-        schedule.say(
-            f"{len(left)} runs of up to {longest:,} updates, {min(jobs, len(left))} at a time: about "
-            f"{schedule.duration(wall)}, until {schedule.when(wall)}"
-        )
 
 
 main = Verb(__doc__, add_arguments, run, check)

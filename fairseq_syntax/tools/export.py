@@ -3,8 +3,9 @@
 Models with the parameters of fairseq's Transformer can be exported: transformer (also of a multi-task corpus) and
 planted_transformer; for CTranslate2 also tag_transformer, whose tokens need their tags. For fairseq, the folder holds
 model.pt and dictionaries, which fairseq-generate and -interactive take as they are. For CTranslate2, it is a model of
-that library, which needs neither fairseq nor torch. Either includes the text recipe of the data, and fairseq-syntax
-translate takes the folder. Some sentences of the validation set are translated before and after, and compared.
+that library, which needs neither fairseq nor torch. Either includes the text recipe of the data and the options of the
+search, and fairseq-syntax translate takes the folder. Some sentences of the validation set are translated, and both
+models score these translations.
 
 examples:
   fairseq-syntax export data-bin --path checkpoints/planted/checkpoint_best.pt --to ctranslate2 --output served
@@ -16,20 +17,22 @@ examples:
 import argparse
 import contextlib
 import json
+import re
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
+
+import numpy as np
 
 from ..files import staged_directory
 from ..trees.subwords import encode_words
 from . import verb
 
 COMPARED = 100
-"""Sentences of the validation set that are translated before and after."""
-LEAST_EQUAL = 0.98
-"""The share of equal translations below which single precision is an error."""
+"""Sentences of the validation set whose translations are scored before and after."""
+TOLERANCE = 1e-3
+"""Largest difference, in nats per token, that single precision explains; docs/serving.md has what was measured."""
 _REASONS = {
     "pascal_transformer": "its heads multiply scores by a density around the parent",
     "lisa_transformer": "one of its heads is a biaffine parser",
@@ -38,6 +41,13 @@ _REASONS = {
 }
 FEATURE = "\uffe8"
 """What CTranslate2 has between a token and its tags."""
+_SEARCH = {
+    "beam": "beam_size",
+    "lenpen": "length_penalty",
+    "min_len": "min_decoding_length",
+    "no_repeat_ngram_size": "no_repeat_ngram_size",
+}
+"""Options of fairseq's search, besides the longest translation, -> of CTranslate2's."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,14 +70,10 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error("--quantization needs --to ctranslate2")
 
 
-def stock_options(loaded, more: Sequence[str] = ()) -> argparse.Namespace:
+def stock_options(loaded, also: Sequence[str] = ()) -> argparse.Namespace:
     """The options with which fairseq builds the model of a checkpoint.
 
-    Args:
-        loaded: a model that has the parameters of fairseq's Transformer.
-        more: models that are as good.
-
-    Raises ValueError: it has not.
+    Raises ValueError: it has not the parameters of fairseq's Transformer, and is not one of `also`.
     """
     from fairseq.models import ARCH_MODEL_NAME_REGISTRY
     from fairseq.tasks.translation import TranslationConfig
@@ -76,158 +82,120 @@ def stock_options(loaded, more: Sequence[str] = ()) -> argparse.Namespace:
     from ..task import SyntaxTranslationConfig
 
     name = ARCH_MODEL_NAME_REGISTRY.get(loaded.architecture, loaded.architecture)
-    if name not in ("transformer", "planted_transformer", *more):
+    if name not in ("transformer", "planted_transformer", *also):
         why = _REASONS.get(name, "its network is not fairseq's Transformer")
         raise ValueError(f"{loaded.path}: {name} cannot be exported, because {why}")
     options = load_state(loaded.path)["cfg"].model
     if not isinstance(options, argparse.Namespace):
         raise ValueError(f"{loaded.path}: was trained by fairseq-hydra-train; train with fairseq-train to export")
-    own = {each.name for each in fields(SyntaxTranslationConfig)} - {each.name for each in fields(TranslationConfig)}
+    own = vars(SyntaxTranslationConfig()).keys() - vars(TranslationConfig()).keys()
     values = {key: value for key, value in vars(options).items() if key not in own and not key.startswith("planted_")}
-    values |= {"arch": loaded.architecture.replace("planted_transformer", "transformer"), "user_dir": None}
+    arch = re.sub("^(planted|tag)_", "", loaded.architecture)
+    values |= {"arch": arch, "_name": arch, "user_dir": None}
     values |= {"task": "translation", "criterion": "label_smoothed_cross_entropy"}
     values |= {"encoder_embed_path": None, "decoder_embed_path": None}  # where training began; not needed any more
     values |= {"source_lang": loaded.task.cfg.source_lang, "target_lang": loaded.task.cfg.target_lang, "data": "."}
     return argparse.Namespace(**values)
 
 
-def write_plain(loaded, folder: Path, as_namespace: bool = False) -> None:
+def write_plain(loaded, folder: Path, for_converter: bool = False) -> None:
     """Write model.pt and dictionaries, which fairseq loads without this package, into a folder.
 
     Args:
-        as_namespace: write options as older checkpoints have them, and as CTranslate2 reads them; torch refuses to load
-            these where fairseq is not repaired.
+        for_converter: write options as older checkpoints have them, and as CTranslate2 reads them; torch refuses to
+            load these where fairseq is not repaired. Tags are left out.
     """
     import torch
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
     from omegaconf import OmegaConf
 
-    options = stock_options(loaded)
-    cfg = convert_namespace_to_omegaconf(options)
-    groups = {
-        name: OmegaConf.to_container(group, enum_to_str=True) if OmegaConf.is_config(group) else group
-        for name, group in cfg.items()
-    }
-    groups["model"] = {**vars(options), "_name": options.arch}
-    # of training, of which nothing is kept
-    history = {"criterion_name": "LabelSmoothedCrossEntropyCriterion", "optimizer_name": "FairseqAdam"}
+    from ..data.arrays import manifest_path
+    from ..decoding.search import write_search
+
+    options, task = stock_options(loaded, ("tag_transformer",) if for_converter else ()), loaded.task
+    groups = OmegaConf.to_container(convert_namespace_to_omegaconf(options), enum_to_str=True)
+    groups["model"] = vars(options)
+    groups["generation"] |= loaded.search
+    weights = {name: weight for name, weight in loaded.model.state_dict().items() if ".tags." not in name}
     state = {
-        "args": options if as_namespace else None,
-        "cfg": None if as_namespace else groups,
-        "model": loaded.model.state_dict(),
-        "optimizer_history": [{**history, "lr_scheduler_state": {}, "num_updates": 0}],
+        "args": options if for_converter else None,
+        "cfg": None if for_converter else groups,
+        "model": {name.replace("embed_tokens.tokens.", "embed_tokens."): weight for name, weight in weights.items()},
+        # of training, of which nothing is kept
+        "optimizer_history": [{"criterion_name": "", "optimizer_name": "", "lr_scheduler_state": {}, "num_updates": 0}],
         "extra_state": {},
     }
     torch.save(state, folder / "model.pt")
-    languages = loaded.task.cfg.source_lang, loaded.task.cfg.target_lang
-    for language, dictionary in zip(languages, (loaded.task.src_dict, loaded.task.tgt_dict), strict=True):
+    write_search(folder, loaded.search)
+    languages = task.cfg.source_lang, task.cfg.target_lang
+    for language, dictionary in zip(languages, (task.src_dict, task.tgt_dict), strict=True):
         dictionary.save(str(folder / f"dict.{language}.txt"))
+    if getattr(task, "control_tokens", ()):
+        manifest = {**task.manifest, "splits": {}, "sha256": {}}
+        manifest_path(folder, *languages).write_text(json.dumps(manifest), encoding="utf-8")
 
 
-def export(loaded, folder: Path, to: str, quantization: str | None = None) -> None:
-    """Write a loaded model, and the recipe of its text, into a new folder.
+def write_served(loaded, folder: Path, quantization: str | None = None) -> None:
+    """Write a model that CTranslate2 translates with into a folder.
 
-    Args:
-        to: fairseq or ctranslate2.
-        quantization: of CTranslate2's parameters; None: single precision.
-
-    Raises ValueError: what is to translate cannot compute it.
+    Tags that the encoder embeds are its source features, side by side with the tokens. Raises ValueError: that library
+    has no such layers, or no such search.
     """
-    from ..data.arrays import manifest_path
-
-    task = loaded.task
-    control = getattr(task, "control_tokens", ())
-    if to == "fairseq":
-        write_plain(loaded, folder)
-        if control:
-            path = manifest_path(folder, task.cfg.source_lang, task.cfg.target_lang)
-            path.write_text(json.dumps({**task.manifest, "splits": {}, "sha256": {}}), encoding="utf-8")
-    else:
-        with contextlib.redirect_stdout(sys.stderr), _converter(loaded) as converter:
-            converter.convert(str(folder), quantization=quantization, force=True)
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        config |= {"control_tokens": control, "max_positions": loaded.max_positions}
-        (folder / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
-    recipe = getattr(task, "text", None)
-    if recipe is not None:
-        recipe.write(folder)
-
-
-@contextlib.contextmanager
-def _converter(loaded):
-    """CTranslate2's converter of a loaded model."""
     from ctranslate2.converters import FairseqConverter
-
-    cfg = loaded.task.cfg
-    if hasattr(loaded.model.encoder.embed_tokens, "tags"):
-        yield _tag_converter(loaded)
-        return
-    with tempfile.TemporaryDirectory() as plain:
-        write_plain(loaded, Path(plain), as_namespace=True)
-        yield FairseqConverter(str(Path(plain, "model.pt")), plain, cfg.source_lang, cfg.target_lang)
-
-
-def _tag_converter(loaded):
-    """A converter of a model whose encoder embeds tags: they are CTranslate2's source features, side by side."""
-    from ctranslate2.converters import fairseq as parts
-    from ctranslate2.converters.converter import Converter
     from ctranslate2.specs import common_spec
-    from torch import nn
 
-    encoder, decoder, task = loaded.model.encoder, loaded.model.decoder, loaded.task
-    tagged, names = encoder.embed_tokens, list(encoder.embed_tokens.tags)
-    options = stock_options(loaded, ("tag_transformer",))
-    options.arch = options.arch.removeprefix("tag_")
+    task, encoder = loaded.task, loaded.model.encoder
+    if unknown := loaded.search.keys() - _SEARCH.keys() - {"max_len_a", "max_len_b"}:
+        raise ValueError(f"{loaded.path}: CTranslate2's search has no {', '.join(sorted(unknown))}; --to fairseq has")
 
-    class TagConverter(Converter):
-        """CTranslate2's, of each part."""
+    class Tagged(FairseqConverter):
+        """CTranslate2's converter, and tags."""
 
         def _load(self):
-            for parameter in loaded.model.parameters():
-                parameter.requires_grad_(False)
-            spec = parts._get_model_spec(options)
-            encoder.embed_tokens = nn.Embedding.from_pretrained(tagged.tokens.weight[:, : tagged.token_dim])
-            try:
-                parts.set_transformer_encoder(spec.encoder, encoder)
-            finally:
-                encoder.embed_tokens = tagged
-            parts.set_transformer_decoder(spec.decoder, decoder)
-            spec.register_source_vocabulary(parts._get_vocab(task.source_dictionary))
-            for name in names:
+            spec, tokens = super()._load(), encoder.embed_tokens
+            for name, embedding in getattr(tokens, "tags", {}).items():
                 features = common_spec.EmbeddingsSpec()
                 # all embeddings are scaled there, tags are not
-                features.weight = (tagged.tags[name].weight / encoder.embed_scale).numpy()
+                features.weight = (embedding.weight.detach() / encoder.embed_scale).numpy()
+                first = spec.encoder.embeddings[0]
+                first.weight = first.weight[:, : tokens.token_dim]
                 spec.encoder.embeddings.append(features)
-                spec.register_source_vocabulary(parts._get_vocab(task.syntax_dictionary(name)))
-            spec.register_target_vocabulary(parts._get_vocab(task.target_dictionary))
-            spec.config.decoder_start_token, spec.config.add_source_eos = spec.config.eos_token, True
+                symbols = task.syntax_dictionary(name).symbols
+                spec.register_source_vocabulary(["<blank>" if token == "<pad>" else token for token in symbols])
             return spec
 
-    return TagConverter()
+    with tempfile.TemporaryDirectory() as plain, contextlib.redirect_stdout(sys.stderr):
+        write_plain(loaded, Path(plain), for_converter=True)
+        converter = Tagged(str(Path(plain, "model.pt")), plain, task.cfg.source_lang, task.cfg.target_lang)
+        converter.convert(str(folder), quantization=quantization, force=True)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config |= {"control_tokens": getattr(task, "control_tokens", ()), "max_positions": loaded.max_positions}
+    config["generation"] = loaded.search
+    (folder / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
 
 
-def pieces_with_tags(loaded, dataset, number: int) -> list[str]:
-    """The pieces of a sentence of a split, with their tags as CTranslate2 reads them if the model embeds tags."""
+def pieces_with_tags(loaded, ids) -> list[str]:
+    """The pieces of a sentence, with their tags as CTranslate2 reads them if the model embeds tags."""
     from ..data.collating import INPUTS
     from .models import pieces_of
 
-    pieces = pieces_of(loaded.task.src_dict, dataset.src[number])
+    pieces = pieces_of(loaded.task.src_dict, ids)
     for name in getattr(loaded.model.encoder.embed_tokens, "tags", ()):
-        dictionary = loaded.task.syntax_dictionary(name)
-        tags = INPUTS[name].make(dataset[number]["syntax"])[:-1]
+        dictionary, tags = loaded.task.syntax_dictionary(name), INPUTS[name].make(ids.syntax)[:-1]
         pieces = [f"{piece}{FEATURE}{dictionary[int(tag)]}" for piece, tag in zip(pieces, tags, strict=True)]
     return pieces
 
 
-def compared(loaded, folder: Path, to: str) -> tuple[int, int] | None:
-    """How many of the first sentences of the validation set both translate alike, and of how many; None: no such set.
+def scores(loaded, folder: Path, to: str):
+    """Scores of some translations, in nats per token, by the loaded and by the exported model: two arrays.
+
+    They are the loaded model's translations of the first sentences of the validation set. None: there is no such set.
 
     Args:
-        folder: of the exported model;  to: as for `export`.
+        folder: of the exported model;  to: fairseq or ctranslate2.
 
     Raises ValueError: the set is damaged.
     """
-    import torch
     from fairseq.data.indexed_dataset import dataset_exists
     from fairseq.utils import split_paths
 
@@ -238,31 +206,27 @@ def compared(loaded, folder: Path, to: str) -> tuple[int, int] | None:
     prefixes = [Path(split_paths(cfg.data)[0], f"valid.{one}-{other}.{pair[0]}") for one, other in (pair, pair[::-1])]
     if not any(dataset_exists(str(prefix), None) for prefix in prefixes):
         return None
-    dataset = loaded.load_split("valid")
-    numbers = range(min(COMPARED, len(dataset)))
-    sources = [pieces_with_tags(loaded, dataset, number) for number in numbers]
-    search = {"beam": 5, "max_len_a": 1.5, "max_len_b": 10}
-
-    def by_fairseq(model, split) -> list[list[str]]:
-        some = torch.utils.data.Subset(split, numbers)
-        some.collater = split.collater
-        hyps = model.translate(some, [len(split.src[i]) for i in numbers], **search)
-        return [pieces_of(model.task.tgt_dict, hyp["tokens"]) for hyp in hyps]
-
-    before = by_fairseq(loaded, dataset)
+    dataset, sources = loaded.load_split("valid"), []
+    for example in (dataset[number] for number in range(min(COMPARED, len(dataset)))):
+        sources.append(example["source"].clone())
+        sources[-1].syntax = example.get("syntax")
+    search = {"beam": 1, "max_len_a": 1.5, "max_len_b": 10}  # any translations will do
+    best = loaded.translate(loaded.as_dataset(sources), [len(ids) for ids in sources], **search)
+    hyps = [each["tokens"].cpu() for each in best]
     if to == "ctranslate2":
-        after = [hyps[0] for hyps in Served(folder).search(sources, **search)]
+        pieces = [pieces_with_tags(loaded, ids) for ids in sources], [pieces_of(loaded.task.tgt_dict, h) for h in hyps]
+        after = [sum(each.log_probs) for each in Served(folder, cpu=True).translator.score_batch(*pieces)]
     else:
-        plain = load(str(folder / "model.pt"), str(folder), cpu=True)
-        after = by_fairseq(plain, dataset)
-    return sum(one == other for one, other in zip(before, after, strict=True)), len(numbers)
+        after = load(str(folder / "model.pt"), str(folder), cpu=True).total_scores(sources, hyps, 4000)
+    lengths = np.array([len(ids) for ids in hyps])
+    return loaded.total_scores(sources, hyps, 4000) / lengths, np.array(after) / lengths
 
 
 class Served:
     """A folder that CTranslate2 translates with, which takes and gives what the hub interface does.
 
     Args:
-        folder: from `export`.
+        folder: from `write_served`.
         cpu: whether to leave a GPU alone.
     """
 
@@ -274,7 +238,7 @@ class Served:
         self.translator = ctranslate2.Translator(str(folder), device="cpu" if cpu else "auto")
         self.folder, self.recipe = Path(folder), read_recipe(folder)
         config = json.loads((self.folder / "config.json").read_text(encoding="utf-8"))
-        self.control_tokens = config.get("control_tokens", ())
+        self.control_tokens, self.generation = config.get("control_tokens", ()), config.get("generation", {})
         self.max_positions = tuple(config.get("max_positions", (1024, 1024)))  # EOS included, as in the hub
 
     def encode(self, lines: Sequence[str]) -> list[list[str]]:
@@ -291,44 +255,45 @@ class Served:
         line = " ".join(pieces)
         return self.recipe.target.decode(line) if self.recipe else line
 
-    def search(
-        self, sources: Sequence[Sequence[str]], beam: int, max_len_a: float, max_len_b: int
-    ) -> list[list[list[str]]]:
-        """The hypotheses of sentences without EOS, best first."""
-        longest = int(max_len_a * (max(map(len, sources), default=0) + 1) + max_len_b)
+    def generate(self, sources: Sequence[Sequence[str]], **search) -> list[list[dict]]:
+        """The best hypotheses of sentences, by the model's own search or another, as the hub interface gives them."""
+        search = {"beam": 5, "max_len_a": 0, "max_len_b": 200, **self.generation, **search}
+        longest = int(search["max_len_a"] * max(map(len, sources), default=0) + search["max_len_b"])
         found = self.translator.translate_batch(
-            [list(source) for source in sources],
-            beam_size=beam,
+            [list(source[:-1]) for source in sources],
             max_batch_size=2048,
             batch_type="tokens",
             max_decoding_length=min(longest, self.max_positions[1] - 1),
+            **{theirs: search[ours] for ours, theirs in _SEARCH.items() if ours in search},
         )
-        return [each.hypotheses for each in found]
-
-    def generate(self, sources: Sequence[Sequence[str]], **search) -> list[list[dict]]:
-        """The best hypotheses, as the hub interface gives them."""
-        return [[{"tokens": hyps[0]}] for hyps in self.search([source[:-1] for source in sources], **search)]
+        return [[{"tokens": each.hypotheses[0]}] for each in found]
 
 
 def run(args: argparse.Namespace) -> None:
     from .models import load
 
-    if args.experiment:
-        from ..experiment import Experiment
-
-        args.data, args.path = Experiment(args.data).model(args.system)
+    verb.find_model(args)
     if Path(args.output).exists() and not args.overwrite:
         raise FileExistsError(f"{args.output}: exists already; give another name, or --overwrite to replace the folder")
     loaded = load(args.path, args.data, cpu=True)
     with staged_directory(args.output) as folder:
-        export(loaded, folder, args.to, args.quantization)
-        equal = compared(loaded, folder, args.to)
-        if equal is None:
-            said = f"not compared with the checkpoint: {args.data} has no validation set"
+        if args.to == "fairseq":
+            write_plain(loaded, folder)
         else:
-            said = f"{equal[0]} of {equal[1]} translations equal those of the checkpoint"
-            if equal[0] < LEAST_EQUAL * equal[1] and not args.quantization:
-                raise ValueError(f"{args.path}: only {said}; nothing was written")
+            write_served(loaded, folder, args.quantization)
+        if recipe := getattr(loaded.task, "text", None):
+            recipe.write(folder)
+        found = scores(loaded, folder, args.to)
+        said = f"not compared with the checkpoint: {args.data} has no validation set"
+        if found is not None:
+            before, after = found
+            apart, worst = np.abs(before - after).max(), np.abs(before - after).argmax()
+            said = f"scores of {len(before)} translations differ by at most {apart:.1e} nats per token"
+            if not apart <= TOLERANCE and not args.quantization:
+                raise ValueError(
+                    f"{args.path}: {said} (sentence {worst} of valid: {before[worst]:.4f} by the checkpoint, "
+                    f"{after[worst]:.4f} as exported), more than rounding explains; nothing was written"
+                )
     print(f"{args.output}: {said}", file=sys.stderr)
 
 

@@ -127,6 +127,7 @@ def write_trees(inducer, sentences, output: str) -> None:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     verb.add_checkpoint_arguments(parser)
+    verb.add_system(parser)
     add("--text", help="one sentence, its tokens separated by spaces")
     add("--input", metavar="FILE", help="text, or CoNLL-U if it ends in .conllu, plain or .gz; - is text from stdin")
     add("--subset", help="split of DATA, instead of --input")
@@ -163,7 +164,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if sum(option is not None for option in (args.text, args.input, args.subset, args.constituents)) != 1:
         parser.error("give one of --text, --input, --subset and --constituents")
     without = args.constituents or (args.input and verb.is_conllu(args.input) and args.draw and not args.output)
-    verb.check_checkpoint_arguments(parser, args, required=not without)
+    verb.check_model_arguments(parser, args, required=not without)
     verb.check_subset(parser, args)
     verb.check_preparation(parser, args)
     if _is_picture(args.draw) and max(len(args.sentence or ()), len(args.kind or ())) > 1:
@@ -177,6 +178,7 @@ def _is_picture(path: str | None) -> bool:
 
 
 def run(args: argparse.Namespace) -> None:
+    verb.find_model(args)
     if args.constituents:
         _run_constituents(args)
     elif not args.path:

@@ -19,6 +19,7 @@ from ..checkpoints import architecture_of, build, load_state
 from ..data.arrays import read_manifest
 from ..data.parsers import ParserOptions
 from ..data.text.recipe import FILE
+from ..decoding.search import read_search
 from ..progress import progress_bar
 from ..trees.conllu import Sentence
 from ..trees.subwords import SPACE, SubwordType, join_subwords
@@ -52,6 +53,7 @@ class Loaded:
     architecture: str
     path: str
     device: torch.device
+    search: dict  # see `decoding.search`
 
     @property
     def name(self) -> str:
@@ -182,11 +184,11 @@ class Loaded:
 
         Args:
             lengths, max_tokens: see `batches`.
-            search: options of fairseq-generate: `beam`, `max_len_a`, `max_len_b`.
+            search: options of fairseq-generate: `beam`, `max_len_a`, `max_len_b`; by default the model's own.
         """
         hyps: list[dict] = [{} for _ in lengths]
-        generator = self.task.build_generator([self.model], GenerationConfig(**search))
-        with progress_bar(total=len(lengths), unit="sent") as bar:
+        generator = self.task.build_generator([self.model], GenerationConfig(**{**self.search, **search}))
+        with progress_bar(total=len(lengths), unit="sent", desc="translating") as bar:
             for sample in self.batches(dataset, lengths, max_tokens):
                 numbers = sample["id"].tolist()
                 hypotheses = self.task.inference_step(generator, [self.model], sample)
@@ -237,7 +239,7 @@ class Loaded:
         generator = task.build_generator([self.model], config)
         total = np.empty(len(of_target))
         lengths = [max(map(len, pair)) for pair in zip(of_source, of_target, strict=True)]
-        with progress_bar(total=len(of_target) // group_size, unit="pair") as bar:
+        with progress_bar(total=len(of_target) // group_size, unit="pair", desc="scoring") as bar:
             for sample in self.batches(self.as_dataset(of_source, of_target), lengths, max_tokens, group_size):
                 numbers = sample["id"].tolist()
                 for number, beam in zip(numbers, task.inference_step(generator, [self.model], sample), strict=True):
@@ -268,7 +270,7 @@ def load(path: str, data: str | None = None, cpu: bool = False, **options) -> Lo
             raise ValueError(f"{data}: no split names the languages of the model; give the data it was trained on")
     model, task = build(path, state)
     device = best_device(cpu)
-    return Loaded(task, model.to(device), architecture_of(state), path, device)
+    return Loaded(task, model.to(device), architecture_of(state), path, device, read_search(Path(path).parent))
 
 
 def architectures(declared: str) -> str:

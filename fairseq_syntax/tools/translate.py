@@ -64,7 +64,7 @@ def translate(
         hub: from `from_pretrained` of a model.
         lines: of a text, called `name` in messages.
         together: lines that are read before their translations are written.
-        search: options of fairseq-generate: `beam`, `max_len_a`, `max_len_b`.
+        search: options of fairseq-generate: `beam`, `max_len_a`, `max_len_b`; by default the model's own.
 
     Raises ValueError: a line cannot be parsed.
     """
@@ -103,10 +103,7 @@ def _hub(args: argparse.Namespace):
         from .export import Served
 
         return Served(args.data, args.cpu)
-    if args.experiment:
-        from ..experiment import Experiment
-
-        args.data, args.path = Experiment(args.data).model(args.system, args.ensemble)
+    verb.find_model(args, args.ensemble)
     options = {"parser": args.parser, **vars(verb.parser_options(args))}
     overrides = {name: value for name, value in options.items() if value}
     return open_hub(args.data, args.path, args.cpu, **overrides)

@@ -262,7 +262,7 @@ def is_experiment(args: argparse.Namespace) -> bool:
     return bool(args.data) and Path(args.data, "experiment.toml").is_file()
 
 
-def check_model_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+def check_model_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace, required: bool = True) -> None:
     """As `check_checkpoint_arguments`, of an experiment, too: sets `args.experiment`."""
     args.experiment = is_experiment(args)
     if args.experiment and args.path:
@@ -270,7 +270,15 @@ def check_model_arguments(parser: argparse.ArgumentParser, args: argparse.Namesp
     if args.system and not args.experiment:
         parser.error("--system needs an experiment; give its folder")
     if not args.experiment:
-        check_checkpoint_arguments(parser, args)
+        check_checkpoint_arguments(parser, args, required)
+
+
+def find_model(args: argparse.Namespace, ensemble: bool = False) -> None:
+    """Set data and checkpoint of an experiment. Raises ValueError: see `Experiment.model`."""
+    from ..experiment import Experiment
+
+    if args.experiment:
+        args.data, args.path = Experiment(args.data).model(args.system, ensemble)
 
 
 def add_format(parser: argparse.ArgumentParser, *more: str) -> None:
@@ -358,22 +366,17 @@ def parser_options(args: argparse.Namespace) -> ParserOptions:
 
 
 def add_search(parser: argparse.ArgumentParser) -> None:
-    """Add the options of beam search, with the defaults of fairseq-generate."""
+    """Add the options of beam search."""
     add = parser.add_argument
-    add("--beam", type=positive, default=5, metavar="N", help="beam size (default: 5)")
-    add(
-        "--max-len-a",
-        type=float,
-        default=0,
-        metavar="A",
-        help="longest translation: A × source length + B tokens (default: 0)",
-    )
-    add("--max-len-b", type=positive, default=200, metavar="B", help="see --max-len-a (default: 200)")
+    add("--beam", type=positive, metavar="N", help="beam size (default: that of the model's experiment, or 5)")
+    what = "longest translation: A × source length + B tokens (default: those of the model's experiment, or 0 and 200)"
+    add("--max-len-a", type=float, metavar="A", help=what)
+    add("--max-len-b", type=positive, metavar="B", help="see --max-len-a")
 
 
 def search_of(args: argparse.Namespace) -> dict:
-    """The search options from those of `add_search`."""
-    return {"beam": args.beam, "max_len_a": args.max_len_a, "max_len_b": args.max_len_b}
+    """The search options from those of `add_search` that are given."""
+    return {name: value for name in ("beam", "max_len_a", "max_len_b") if (value := getattr(args, name)) is not None}
 
 
 def number(text: str, most: float, what: str) -> float:

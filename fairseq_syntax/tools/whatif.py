@@ -439,6 +439,7 @@ def _read_trees(folder: str, words: list[list[str]], places: list[str]) -> list[
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verb.add_checkpoint_arguments(parser)
+    verb.add_system(parser)
     add = parser.add_argument
     add("--input", metavar="FILE", help="text, or CoNLL-U if it ends in .conllu, plain or .gz; - is text from stdin")
     add("--text", help="one sentence, its tokens separated by spaces")
@@ -485,7 +486,7 @@ def _label(text: str) -> tuple[int, str]:
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    verb.check_checkpoint_arguments(parser, args)
+    verb.check_model_arguments(parser, args)
     if sum(option is not None for option in (args.text, args.input, args.subset, args.pairs)) != 1:
         parser.error("give one of --text, --input, --subset and --pairs")
     if args.pairs and (args.head or args.label or args.trees or args.draw or args.no_parse):
@@ -504,6 +505,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 def run(args: argparse.Namespace) -> None:
     from ..pictures.figures import save_figure
 
+    verb.find_model(args)
     model = GivenTrees(args.path, args.data, args.cpu)
     if args.pairs:
         _run_pairs(model, args)

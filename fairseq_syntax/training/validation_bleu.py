@@ -7,7 +7,20 @@ from sacrebleu.metrics import BLEU
 
 
 class ValidationBleu:
-    """Mixin of tasks that logs a BLEU of 0 if all translations are empty; fairseq logs none, and fails afterwards."""
+    """Mixin of tasks that logs a BLEU of 0 if all translations are empty; fairseq logs none, and fails afterwards.
+
+    Translations end where they are a tenth longer than the longest reference of their batch, so that those of a model
+    that repeats itself take no more time than others.
+    """
+
+    def _inference_with_bleu(self, generator, sample, model):
+        """As in fairseq, with that limit as well."""
+        before, longest = generator.max_len, sample["target"].ne(self.tgt_dict.pad()).sum(dim=1).max().item()
+        generator.max_len = min(before, max(longest * 11 // 10, getattr(generator, "min_len", 1)) + 1)
+        try:
+            return super()._inference_with_bleu(generator, sample, model)
+        finally:
+            generator.max_len = before
 
     def reduce_metrics(self, logging_outputs, criterion):
         """As in fairseq, but with a BLEU of 0 if all translations are empty, as at the start of training."""

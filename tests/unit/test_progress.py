@@ -8,12 +8,14 @@ from fairseq_syntax import progress
 
 def test_a_log_gets_a_line_now_and_then(monkeypatch, capsys):
     monkeypatch.setattr(progress, "SECONDS", 0.1)
+    monkeypatch.setattr(progress, "FIRST", 0.05)
     for _ in progress.progress_bar(range(25), desc="work"):
         time.sleep(0.02)
     said = capsys.readouterr().err
     assert "\r" not in said and said.endswith("\n")
     lines = said.splitlines()
-    assert 2 <= len(lines) <= 6 and all(line.startswith("work: ") and "/25" in line for line in lines)
+    assert 3 <= len(lines) <= 10 and all(line.startswith("work: ") and "/25" in line for line in lines)
+    assert all(map(progress.is_progress, lines)) and not progress.is_progress("2026-11-28 08:40:12 | [en] 504 types")
 
 
 def test_what_is_soon_done_says_nothing_in_a_log(capsys):

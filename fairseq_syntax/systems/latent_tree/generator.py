@@ -92,8 +92,8 @@ class TreeGenerator:
         self.tgt_dict = tgt_dict
         self.eos = tgt_dict.eos()
         self.symbols_to_strip_from_output = {self.eos}
-        self.max_len_a = max_len_a
-        self.max_len_b = max_len_b
+        # the third is a limit on all sentences, as fairseq's generator has it
+        self.max_len_a, self.max_len_b, self.max_len = max_len_a, max_len_b, 1 << 62
         self.power = 0.0 if unnormalized else lenpen
         never = (tgt_dict.pad(), tgt_dict.bos())
         self.choice = SymbolChoice(never, tgt_dict.pad(), self.eos, tgt_dict.unk(), min_len, unkpen, temperature)
@@ -124,7 +124,8 @@ class TreeGenerator:
 
     def _targets(self, model, sample, memory, lengths: Tensor) -> tuple[Grown, Tensor, Tensor]:
         """`Grown` and symbols (B, n + 1) for sources of these lengths, (B,), and the most symbols that there may be."""
-        most = (self.max_len_a * (lengths + 1) + self.max_len_b).long().clamp(min=max(self.choice.min_symbols, 1))
+        shortest = max(self.choice.min_symbols, 1)
+        most = (self.max_len_a * (lengths + 1) + self.max_len_b).long().clamp(shortest, self.max_len - 1)
         grown = grow_trees(model.decoder, most, model.limits, self.choice.greedy, memory, greedy=True)
         symbols = grown.symbols.masked_fill(grown.actions != Action.GEN, self.choice.pad)
         return grown, left_justified(symbols, self.choice.pad)[0], most

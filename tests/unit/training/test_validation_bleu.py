@@ -3,7 +3,9 @@
 from argparse import Namespace
 
 import pytest
+import torch
 from fairseq.logging import metrics
+from fairseq.tasks.translation import TranslationTask
 from sacrebleu.metrics import BLEU
 
 from fairseq_syntax.systems.latent_tree.task import TreeTranslationTask
@@ -46,3 +48,16 @@ def test_bleu_with_empty_translations(kind, order):
     with metrics.aggregate(new_root=True) as found:
         task.reduce_metrics([{"ntokens": 1, "nsentences": 1}], Logs())
     assert "bleu" not in found.get_smoothed_values(), "of training steps there is none"
+
+
+@pytest.mark.parametrize(("most", "limit"), [(1024, 12), (5, 5)])
+def test_translations_are_hardly_longer_than_the_longest_reference(most, limit, monkeypatch):
+    """A model that repeats itself would else write to the limit of the source's length, in every validation."""
+    task = SyntaxTranslationTask.__new__(SyntaxTranslationTask)
+    task.tgt_dict = Namespace(pad=lambda: 1)
+    generator, limits = Namespace(max_len=most, min_len=1), []
+    inference = lambda self, generator, sample, model: limits.append(generator.max_len)  # noqa: E731
+    monkeypatch.setattr(TranslationTask, "_inference_with_bleu", inference)
+    target = torch.tensor([[5] * 10, [5] * 3 + [1] * 7])  # 1: padding
+    task._inference_with_bleu(generator, {"target": target}, None)
+    assert limits == [limit] and generator.max_len == most

@@ -1,0 +1,41 @@
+"""Options of the search that a model's scores were measured with: `generation.json` beside its checkpoint."""
+
+import json
+import shlex
+from argparse import ArgumentParser
+from dataclasses import fields
+from pathlib import Path
+
+from fairseq.dataclass.configs import GenerationConfig
+from fairseq.dataclass.utils import gen_parser_from_dataclass
+
+from ..files import written
+
+FILE = "generation.json"
+_DEFAULTS = {each.name: each.default for each in fields(GenerationConfig) if each.type in (int, float, bool)}
+
+
+def write_search(folder: Path, options: str | dict) -> None:
+    """Keep options of fairseq-generate, as on its command line or by name: numbers and switches of the search."""
+    if isinstance(options, str):
+        parser = ArgumentParser()
+        gen_parser_from_dataclass(parser, GenerationConfig())
+        options = vars(parser.parse_known_args(shlex.split(options))[0])
+    kept = {name: options[name] for name, default in _DEFAULTS.items() if options.get(name, default) != default}
+    with written(str(folder / FILE)) as file:
+        json.dump(kept, file, indent=1)
+
+
+def read_search(folder: str | Path) -> dict:
+    """The options in a folder, by name; none if it has no file. Raises ValueError: the file is not one of these."""
+    path = Path(folder, FILE)
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        wrong = [name for name, value in found.items() if type(value) not in (int, float, type(_DEFAULTS[name]))]
+    except (ValueError, KeyError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{path}: has no options of a search ({error}); remove it") from None
+    if wrong:
+        raise ValueError(f"{path}: {wrong[0]} = {found[wrong[0]]!r} is not a number; remove it")
+    return found
