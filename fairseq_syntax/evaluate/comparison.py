@@ -14,7 +14,7 @@ from .buckets import breakdown, read_source
 from .comet import Comet
 from .corpus import Corpus, read_corpus
 from .metrics import METRICS, Bleu, Metric
-from .results import check_records
+from .results import check_records, tokenizer_of
 from .schemas import FORMAT
 from .significance import (
     Effect,
@@ -270,7 +270,8 @@ def compare(
         metrics: names from `METRICS`; buckets use the first.
         comet: a COMET model as an additional metric.
         lowercase, remove_bpe: treatment of the text.
-        tokenize: sacrebleu's tokenizer; None for that of the script of the references, see `scoring_of`.
+        tokenize: sacrebleu's tokenizer; None for that of the records, or of the script of the references, see
+            `scoring_of`.
         by: kinds of buckets, see `buckets`; None for the length of the source, if it is known.
         parse: trees of the source (CoNLL-U).
         width, longest: for buckets by length, see `buckets.scale_of`.
@@ -281,6 +282,7 @@ def compare(
     """
     corpus = read_corpus(systems, reference, source, remove_bpe)
     check_records(corpus, records or {}, split, reference)
+    tokenize = tokenize or tokenizer_of(records or {}, split)
     baselines = baselines or [corpus.systems[0].name]
     if not isinstance(baselines, Mapping):
         names = [system.name for system in corpus.systems]

@@ -74,6 +74,19 @@ def systems_of(
     }
 
 
+def tokenizer_of(records: Mapping[str, Mapping[str, dict]], split: str | None) -> str | None:
+    """sacrebleu's tokenizer, with which records were scored on a split; None without any. ValueError: they differ."""
+    scored = [record["scores"].get(split, {}).get("BLEU") for runs in records.values() for record in runs.values()]
+    found = {_settings(bleu["signature"]).get("tok", "none") for bleu in scored if bleu}
+    if len(found) > 1:
+        raise ValueError(f"--split {split}: the records are scored with {', '.join(sorted(found))}; give --tokenize")
+    return found.pop() if found else None
+
+
+def _settings(signature: str) -> dict[str, str]:
+    return dict(field.partition(":")[::2] for field in signature.split("|"))
+
+
 def check_scores(
     record: dict, split: str, hypotheses: Sequence[str], references: Sequence[Sequence[str]], path: str
 ) -> None:
@@ -86,7 +99,7 @@ def check_scores(
     if stored is None:
         return
     recorded = stored["signature"].partition("|version:")[0]
-    settings = dict(field.partition(":")[::2] for field in recorded.split("|"))
+    settings = _settings(recorded)
     if settings.get("tok") not in BLEU.TOKENIZERS:
         return
     bleu = Bleu(settings.get("case") == "lc", settings["tok"])

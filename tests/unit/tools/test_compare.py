@@ -257,6 +257,17 @@ def test_results(world, run, refused):
     assert "wrong: BLEU of a-1 is" in refused("--results", folder, "--split", "test", "--reference", wrong)
     assert "choose from test" in refused("--results", folder, "--split", "dev", "--reference", reference)
     assert "choose from a, b" in refused(*options, "--system", "c")
+    # records of raw text are scored as they were, unless something else is said
+    for path, tokenizer in ((folder / "a-1.json", "zh"), *((path, "13a") for path in folder.glob("*.json"))):
+        record = json.loads(path.read_text())
+        with gzip.open(path.with_suffix(".test.txt.gz"), "rt") as file:
+            score = BLEU(tokenize=tokenizer).corpus_score(file.read().splitlines(), [world.references]).score
+        record["scores"]["test"]["BLEU"] = {"score": score, "signature": f"nrefs:1|case:mixed|eff:no|tok:{tokenizer}"}
+        path.write_text(json.dumps(record))
+        if tokenizer == "zh":
+            assert "records are scored with none, zh; give --tokenize" in refused(*options)
+    assert "tok:13a" in run(*options)["metrics"][0]["signature"]
+    assert "tok:none" in run(*options, "--tokenize", "none")["metrics"][0]["signature"]
 
 
 def test_text_is_as_good_as_generated(world, run):
