@@ -3,7 +3,6 @@
 import json
 import shlex
 from argparse import ArgumentParser
-from dataclasses import fields
 from pathlib import Path
 
 from fairseq.dataclass.configs import GenerationConfig
@@ -12,7 +11,7 @@ from fairseq.dataclass.utils import gen_parser_from_dataclass
 from ..files import written
 
 FILE = "generation.json"
-_DEFAULTS = {each.name: each.default for each in fields(GenerationConfig) if each.type in (int, float, bool)}
+_DEFAULTS = {name: value for name, value in vars(GenerationConfig()).items() if type(value) in (int, float, bool)}
 
 
 def write_search(folder: Path, options: str | dict) -> None:
@@ -33,9 +32,8 @@ def read_search(folder: str | Path) -> dict:
         return {}
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        wrong = [name for name, value in found.items() if type(value) not in (int, float, type(_DEFAULTS[name]))]
-    except (ValueError, KeyError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{path}: has no options of a search ({error}); remove it") from None
-    if wrong:
-        raise ValueError(f"{path}: {wrong[0]} = {found[wrong[0]]!r} is not a number; remove it")
-    return found
+        if all(type(value) in (int, float, type(_DEFAULTS[name])) for name, value in found.items()):
+            return found
+    except (ValueError, KeyError, AttributeError, RecursionError):
+        pass
+    raise ValueError(f'{path}: has no options of a search, such as {{"beam": 5}}; remove it')

@@ -127,7 +127,6 @@ class Budget:
     seeds: int = 0
     updates: int = 100
 
-    @property
     def minutes(self) -> float:
         """The limit. Raises PlanError: it is not a time."""
         found = re.fullmatch(r"(\d+(?:\.\d+)?)([hm])", self.time)
@@ -316,7 +315,7 @@ def read_plan(path: Path, whole: bool = False) -> Plan:
         raise PlanError(f"{path}: default_trees = {plan.default_trees!r}; choose from {', '.join(TREES)}")
     if "valid" not in plan.splits:
         raise PlanError(f"{path}: splits.valid is missing; checkpoints are chosen on it")
-    if plan.budget.time and not (0 <= plan.budget.seeds and 1 <= plan.budget.updates <= 100 and plan.budget.minutes):
+    if plan.budget.time and not (0 <= plan.budget.seeds and 1 <= plan.budget.updates <= 100 and plan.budget.minutes()):
         raise PlanError(f"{path}: budget: give seeds of 0 or more, and 1 to 100 percent of the updates")
     return plan if whole else plan.within_budget()
 

@@ -1,5 +1,6 @@
 """The runs of an experiment: which are left, some of them at a time, how long they may take."""
 
+import fcntl
 import json
 import re
 import subprocess
@@ -52,16 +53,11 @@ def held_folder(out: Path, name: str = "lock") -> Iterator[int]:
     """
     out.mkdir(parents=True, exist_ok=True)
     with open(out / name, "a") as file:
-        told = False
-        while True:
-            try:
-                lock(file, "")
-                break
-            except BlockingIOError:
-                if not told:
-                    print(f"{out}: waiting for another process that is working here", file=sys.stderr, flush=True)
-                told = True
-                time.sleep(2)
+        try:
+            lock(file, "")
+        except BlockingIOError:
+            say(f"{out}: waiting for another process that is working here")
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield file.fileno()
 
 

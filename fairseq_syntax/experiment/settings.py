@@ -162,6 +162,8 @@ def begin(
     FileNotFoundError: a text is not there.
     """
     path = folder / NAME if folder.suffix != ".toml" else folder
+    if budget:
+        Budget(budget).minutes()
     if not path.exists():
         write_plan(path, Corpus(**corpus), Text(**{"parser": "stanza"} | text), systems or ["pascal"], controls, budget)
         return [f"{path}: written; edit it to change what is trained"]
@@ -261,8 +263,8 @@ def fit_budget(plan: Plan, runs: Sequence[Run], jobs: int) -> str:
 
     percents = [budget.updates] if begun else range(100, 9, -1)
     least = max(begun, default=1)
-    seeds = next((n for n in range(len(plan.seeds), least, -1) if needed(n, percents[0]) <= budget.minutes), least)
-    percent = next((percent for percent in percents if needed(seeds, percent) <= budget.minutes), None)
+    seeds = next((n for n in range(len(plan.seeds), least, -1) if needed(n, percents[0]) <= budget.minutes()), least)
+    percent = next((percent for percent in percents if needed(seeds, percent) <= budget.minutes()), None)
     if percent is None:
         short = needed(least, percents[-1])
         raise PlanError(

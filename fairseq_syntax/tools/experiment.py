@@ -65,20 +65,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--controls", action="store_true", help="train systems with linear and with random trees, too")
     add(
         "--budget",
-        type=_time,
+        default="",
         metavar="TIME",
         help="time limit, such as 8h or 90m, met by fewer seeds, then fewer updates",
     )
     add_parsers(group)
-
-
-def _time(text: str) -> str:
-    from ..experiment.plan import Budget, PlanError
-
-    try:
-        return text if Budget(text).minutes else ""
-    except PlanError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
@@ -138,7 +129,7 @@ def _begin(args: argparse.Namespace) -> None:
     if tests := corpus.pop("test", None):
         corpus["tests"] = names_of_tests(tests)
     text = {option.name: value for option in fields(Text) if (value := getattr(args, option.name, None))}
-    for line in begin(args.folder, corpus, text, args.systems, args.controls, args.budget or ""):
+    for line in begin(args.folder, corpus, text, args.systems, args.controls, args.budget):
         schedule.say(line)
 
 

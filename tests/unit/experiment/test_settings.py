@@ -110,6 +110,8 @@ def test_a_budget_that_is_too_small_names_the_smallest(tmp_path):
     timed(path.parent)
     with pytest.raises(PlanError, match="1 of 3 seeds with 10 % of the updates take 4 min; give --budget 4m or more"):
         fit_budget(read_plan(path, whole=True), runs, jobs=1)
+    with pytest.raises(PlanError, match="budget: '4 m' is not a time such as 8h or 90m"):
+        begin(path.parent, {}, {}, budget="4 m")
     begin(path.parent, {}, {}, budget="4m")
     assert fit_budget(read_plan(path, whole=True), runs, jobs=1) == "1 of 3 seeds, 10% of the updates"
 
