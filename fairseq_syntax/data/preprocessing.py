@@ -219,7 +219,8 @@ class Preprocessing:
         for split, prefix in self.splits.items():
             text, trees = self._text(prefix), self._trees(prefix)
             writers[split] = SplitWriter(self._prefix(self.staging, split), options)
-            with progress_bar(desc=f"{split} trees", unit=" sentences") as progress:
+            total = text.read_bytes().count(b"\n")
+            with progress_bar(desc=f"{split}: arrays of trees", total=total, unit=" sentences") as progress:
                 counts[split] = writers[split].write(text, trees, args.workers, progress)
             said = ", ".join(f"{count} {name}" for name, count in counts[split]._asdict().items())
             logger.info("[%s] %s: %s", self.source, trees, said)

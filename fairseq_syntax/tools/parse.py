@@ -118,7 +118,7 @@ def parse(
             for number, line in enumerate(islice(read_lines(path, name), first, end), first + 1):
                 yield split_words(line.split(), subword_type, f"{name}:{number}")[0]
 
-        bar = stack.enter_context(progress_bar(total=end - start, unit="sent"))
+        bar = stack.enter_context(progress_bar(total=end - start, unit="sent", desc=f"{Path(name).name}: trees"))
         if output == STDIO:
             for trees in _parsed(words_from(start), parser, chunk, bar, name, start + 1):
                 sys.stdout.buffer.write("".join(map(format_sentence, trees)).encode("utf-8"))

@@ -173,7 +173,8 @@ class RawText:
         path = folder / "words" / f"{split}.{side.language}"
         if path.exists():
             return
-        with progress_bar(desc=f"{path.name}: words", unit=" lines") as bar, written(str(path)) as file:
+        total = sum(1 for _ in read_lines(self._raw(split, side)))
+        with progress_bar(desc=f"{path.name}: words", total=total, unit=" lines") as bar, written(str(path)) as file:
             lines = (text for _, text in self._lines(split, side, control))
             while some := list(islice(lines, _LINES)):
                 file.writelines(" ".join(words) + "\n" for words in side.words(some))
@@ -214,7 +215,8 @@ class RawText:
         if path.exists():
             return
         raw, words = self._lines(split, side, control), read_lines(folder / "words" / path.name)
-        with progress_bar(desc=f"{path.name}: pieces", unit=" lines") as bar, written(str(path)) as file:
+        total = sum(1 for _ in read_lines(folder / "words" / path.name))
+        with progress_bar(desc=f"{path.name}: pieces", total=total, unit=" lines") as bar, written(str(path)) as file:
             for (first, _), line in zip(raw, words, strict=True):
                 file.write(" ".join([*first, *filter(None, [side.cut(line.split())])]) + "\n")
                 bar.update()
