@@ -144,7 +144,7 @@ def write_served(loaded, folder: Path, quantization: str | None = None) -> None:
     from ctranslate2.converters import FairseqConverter
     from ctranslate2.specs import common_spec
 
-    task, encoder = loaded.task, loaded.model.encoder
+    task = loaded.task
     if unknown := loaded.search.keys() - _SEARCH.keys() - {"max_len_a", "max_len_b"}:
         raise ValueError(f"{loaded.path}: CTranslate2's search has no {', '.join(sorted(unknown))}; --to fairseq has")
 
@@ -152,7 +152,8 @@ def write_served(loaded, folder: Path, quantization: str | None = None) -> None:
         """CTranslate2's converter, and tags."""
 
         def _load(self):
-            spec, tokens = super()._load(), encoder.embed_tokens
+            spec, encoder = super()._load(), loaded.model.encoder
+            tokens = encoder.embed_tokens
             for name, embedding in getattr(tokens, "tags", {}).items():
                 features = common_spec.EmbeddingsSpec()
                 # all embeddings are scaled there, tags are not
@@ -172,6 +173,16 @@ def write_served(loaded, folder: Path, quantization: str | None = None) -> None:
     config |= {"control_tokens": getattr(task, "control_tokens", ()), "max_positions": loaded.max_positions}
     config["generation"] = loaded.search
     (folder / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
+
+
+def export(loaded, folder: Path, to: str, quantization: str | None = None) -> None:
+    """Write a loaded model, and the recipe of its text, into a folder; see `write_plain` and `write_served`."""
+    if to == "fairseq":
+        write_plain(loaded, folder)
+    else:
+        write_served(loaded, folder, quantization)
+    if recipe := getattr(loaded.task, "text", None):
+        recipe.write(folder)
 
 
 def pieces_with_tags(loaded, ids) -> list[str]:
@@ -277,12 +288,7 @@ def run(args: argparse.Namespace) -> None:
         raise FileExistsError(f"{args.output}: exists already; give another name, or --overwrite to replace the folder")
     loaded = load(args.path, args.data, cpu=True)
     with staged_directory(args.output) as folder:
-        if args.to == "fairseq":
-            write_plain(loaded, folder)
-        else:
-            write_served(loaded, folder, args.quantization)
-        if recipe := getattr(loaded.task, "text", None):
-            recipe.write(folder)
+        export(loaded, folder, args.to, args.quantization)
         found = scores(loaded, folder, args.to)
         said = f"not compared with the checkpoint: {args.data} has no validation set"
         if found is not None:

@@ -1,7 +1,7 @@
 """Trained models for inspection: from sentences to scores and translations."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -53,7 +53,7 @@ class Loaded:
     architecture: str
     path: str
     device: torch.device
-    search: dict  # see `decoding.search`
+    search: dict = field(default_factory=dict)  # see `decoding.search`
 
     @property
     def name(self) -> str:

@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
@@ -282,7 +283,7 @@ def _say(what: str) -> None:
 def _learn_merges(lines: Iterable[str], path: Path, size: int) -> None:
     from subword_nmt import learn_bpe
 
-    learn_bpe.tqdm = progress_bar  # its own writes ten lines a second to a log
+    learn_bpe.tqdm = partial(progress_bar, desc="codes")  # its own writes ten lines a second to a log
     with open(path, "w", encoding="utf-8") as file:
         learn_bpe.learn_bpe(lines, file, size)
 

@@ -305,8 +305,8 @@ def add_scoring(parser: argparse.ArgumentParser) -> None:
         "--tokenize",
         choices=TOKENIZERS,
         metavar="NAME",
-        help=f"sacrebleu's tokenizer: {', '.join(TOKENIZERS)}; none for tokenised text, 13a for raw text (default: that "
-        "of the records; without any none, but that of the language for references without spaces between words)",
+        help=f"sacrebleu's tokenizer: {', '.join(TOKENIZERS)}; none for tokenised text, 13a for raw text (default: "
+        "that of the records; else none, but that of the language for references without spaces between words)",
     )
     add(
         "--remove-bpe",

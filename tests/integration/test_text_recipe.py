@@ -230,14 +230,12 @@ def test_other_data_are_refused(raw, data, model, tmp_path, what):
         commands.train(other, tmp_path / "run", arch, "--task", "syntax_translation", "--max-update", 4, "-t", target)
 
 
-def test_an_exported_model_takes_the_recipe_with_it(raw, data, tmp_path, monkeypatch):
+def test_an_exported_model_takes_the_recipe_with_it(raw, data, tmp_path):
     """Raw text in, raw text out, by CTranslate2."""
     pytest.importorskip("ctranslate2")
     arch = "planted_transformer_tiny"
     commands.train(data, tmp_path, arch, *commands.OPTIONS[arch], "--max-update", 1)
     checkpoint, served = str(commands.scatter(tmp_path / "checkpoint_last.pt")), str(tmp_path / "served")
-    # this model ends no sentence, and beams that are cut off differ
-    monkeypatch.setattr(export, "LEAST_EQUAL", 0)
     assert export.main([str(data), "--path", checkpoint, "--to", "ctranslate2", "--output", served, "--cpu"]) == 0
     outputs = []
     for place in ([served], [str(data), "--path", checkpoint]):

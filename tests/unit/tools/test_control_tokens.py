@@ -1,6 +1,5 @@
 """Control tokens, which are no words, stay whole in whatever prepares text; an exported model knows them."""
 
-import contextlib
 import sys
 from types import SimpleNamespace
 
@@ -42,12 +41,17 @@ def test_of_the_source(loaded):
 def served(loaded, tmp_path, monkeypatch):
     """What is exported, by another converter and translator."""
 
-    @contextlib.contextmanager
-    def converter(loaded):
-        yield SimpleNamespace(convert=lambda folder, **options: (tmp_path / "config.json").write_text("{}"))
+    class Converter:
+        def __init__(self, *paths):
+            pass
 
-    monkeypatch.setattr(export, "_converter", converter)
+        def convert(self, folder, **options):
+            (tmp_path / "config.json").write_text("{}")
+
+    monkeypatch.setattr(export, "write_plain", lambda *paths, **options: None)
     monkeypatch.setitem(sys.modules, "ctranslate2", SimpleNamespace(Translator=lambda *paths, **options: None))
+    monkeypatch.setitem(sys.modules, "ctranslate2.converters", SimpleNamespace(FairseqConverter=Converter))
+    monkeypatch.setitem(sys.modules, "ctranslate2.specs", SimpleNamespace(common_spec=None))
     export.export(loaded, tmp_path, "ctranslate2")
     return export.Served(tmp_path)
 
