@@ -77,7 +77,9 @@ def test_killed_and_resumed_by_two_workers_from_raw_text_to_a_report(corpus, tmp
     checkpoint = folder / "runs" / "pascal-1" / "checkpoints" / "checkpoint_last.pt"
     for killed_when in (folder / "text" / "codes", checkpoint):
         # without the timing of updates, and beginning with what is to be killed
-        (folder / "seconds.json").write_text('{"transformer": [1, 1], "pascal": [1, 1], "undisturbed": [1, 1]}')
+        (folder / "seconds.json").write_text(
+            '{"transformer": [1, 1, 1], "pascal": [1, 1, 1], "undisturbed": [1, 1, 1]}'
+        )
         started = subprocess.Popen([*command, "--only", "pascal"], stderr=subprocess.DEVNULL, start_new_session=True)
         deadline = time.monotonic() + 180
         while not killed_when.exists() and time.monotonic() < deadline:
@@ -102,11 +104,10 @@ def test_killed_and_resumed_by_two_workers_from_raw_text_to_a_report(corpus, tmp
     report = (folder / "report.txt").read_text(encoding="utf-8")
     assert "pascal" in report.splitlines()[0] and "transformer" in report.splitlines()[0]
 
-    # raw text in, the recorded translations out, in the order of the input
+    # raw text in, the recorded translations out, by the search that was scored, in the order of the input
     source = (corpus / "test.en").read_text(encoding="utf-8").splitlines()
     source.insert(2, "")
-    search = ["--max-len-a", "0", "--max-len-b", "9", "--cpu"]
-    translate = [*VERB, "translate", str(folder), "--system", "pascal", *search]
+    translate = [*VERB, "translate", str(folder), "--system", "pascal", "--cpu"]
     done = subprocess.run(translate, input="\n".join(source) + "\n", capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.split("\n")[:-1]
