@@ -14,7 +14,7 @@ from .arrays import (
     tag_dictionary_path,
 )
 from .collating import INPUTS
-from .invariants import check_distances
+from .invariants import check_trees
 from .length_table import length_table_path, read_length_table
 from .splits import open_syntax
 from .token_files import CHANGED, check_tokens, load_dictionary, split_languages
@@ -79,8 +79,7 @@ class DataCheck:
         pair = self.source, self.target
         check_tokens(self.path, split, *pair, dictionaries)
         syntax = open_syntax(self.path, split, pair, manifest, INPUTS, {name: len(tag) for name, tag in tags.items()})
-        if "distances" in syntax.readers:
-            check_distances(syntax.readers)
+        check_trees(syntax.readers)
         counts = ", ".join(f"{count:,} {name}" for name, count in syntax.counts().items())
         self.summary.append(f"{split}: {counts}; arrays: {', '.join(n for n in ARRAY_TYPES if n in syntax.readers)}")
 

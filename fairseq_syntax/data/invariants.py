@@ -1,8 +1,8 @@
 """What must hold for the arrays of a split, told for thousands of sentences at once.
 
-Everything that follows from `words` and `heads` in a few passes over the values is checked whenever data are loaded:
-lengths, the map from tokens to words, heads that form trees, parents. `distances` are the one array that costs more
-than reading it; `check_distances` computes them again.
+Types and lengths are checked whenever data are loaded, beside the checksums of the manifest; what the values mean, the
+map from tokens to words, heads that form trees, parents and distances, when `fairseq-syntax preprocess --check` asks
+for it, or a file has no checksum.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,7 +38,7 @@ def check_sizes(of_text, of_trees, place: str, advice: str = CHANGED) -> None:
 
 
 def check_arrays(readers: Mapping[str, ArrayReader], tags: Mapping[str, int] | None = None) -> None:
-    """Raise TreeFormatError, naming file and sentence, unless arrays are those of trees and fit each other.
+    """Raise TreeFormatError, naming file and sentence, unless arrays have the types and lengths of trees.
 
     Args:
         readers: name -> array of the same split; at least "words" and "heads".
@@ -51,8 +51,14 @@ def check_arrays(readers: Mapping[str, ArrayReader], tags: Mapping[str, int] | N
     for name, size in (tags or {}).items():
         if name in readers and len(readers[name].values) and int(readers[name].values.max()) >= size:
             _refuse(readers[name], None, f"a tag beyond the {size} of the dictionary")
+
+
+def check_trees(readers: Mapping[str, ArrayReader]) -> None:
+    """Raise TreeFormatError, naming file and sentence, unless the values are those of trees; after `check_arrays`."""
     for first, last in _chunks(readers["words"]):
         _check_chunk(readers, first, last)
+    if "distances" in readers:
+        _check_distances(readers)
 
 
 def _check_sizes(readers: Mapping[str, ArrayReader]) -> None:
@@ -131,8 +137,7 @@ def _check_chunk(readers: Mapping[str, ArrayReader], first: int, last: int) -> N
         refuse("parents", sentence_of_token, wrong, "parents that do not follow from the heads")
 
 
-def check_distances(readers: Mapping[str, ArrayReader]) -> None:
-    """Raise TreeFormatError unless "distances" are those of the trees; after `check_arrays`."""
+def _check_distances(readers: Mapping[str, ArrayReader]) -> None:
     heads, distances = readers["heads"], readers["distances"]
     for first, last in _chunks(heads):
         flat = np.concatenate(packed_distances([heads[i] for i in range(first, last)]))

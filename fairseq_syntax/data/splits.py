@@ -12,7 +12,7 @@ from ..files import checksum
 from ..trees.conllu import TreeFormatError, quoted
 from .arrays import TAG_DICTIONARIES, manifest_path, read_manifest, split_prefix, tag_dictionary_path
 from .dataset import SplitSyntax
-from .invariants import check_sizes
+from .invariants import check_sizes, check_trees
 from .text.recipe import FILE as RECIPE
 from .text.recipe import read_recipe
 from .token_files import AGAIN, CHANGED, check_tokens, parts_of, split_languages, token_reader
@@ -161,10 +161,13 @@ def open_syntax(data_path, split: str, languages: tuple[str, str], manifest: dic
             "fairseq-syntax preprocess --only-syntax --overwrite"
         )
     syntax = SplitSyntax(prefix, inputs, data_path, tags)
-    # nothing else tells one's array from the other's: they have the same shape and type
-    for path in (Path(f"{prefix}.{name}.bin") for name in tags if name in syntax.readers):
-        if manifest["sha256"].get(path.name, "") not in ("", checksum(path)):
+    sums = manifest["sha256"]
+    paths = [Path(f"{prefix}.{name}.{end}") for name in syntax.readers for end in ("bin", "idx")]
+    for path in paths:
+        if sums.get(path.name, "") not in ("", checksum(path)):
             raise TreeFormatError(f"{path}: {CHANGED}")
+    if not all(sums.get(path.name) for path in paths):
+        check_trees(syntax.readers)
     entry = manifest["splits"].get(split, {})
     for name, count in syntax.counts().items():
         if entry.get(name, count) != count:

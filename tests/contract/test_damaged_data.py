@@ -126,6 +126,17 @@ def test_the_directory_itself_is_right(whole, capsys):
     assert "train: 12 sentences, " in said.out
 
 
+def test_a_byte_of_the_distances(whole, tmp_path):
+    """Nothing else would tell: distances may be any numbers."""
+    folder = shutil.copytree(whole / "bin", tmp_path / "bin")
+    path = folder / "train.en-de.en.distances.bin"
+    content = bytearray(path.read_bytes())
+    content[5] ^= 1
+    path.write_bytes(content)
+    said = refused(lambda: train(folder, tmp_path / "new", "sdatt_tiny"))
+    assert said.startswith(f"{path}: changed since it was written; copy it again")
+
+
 def test_arrays_of_tags_that_were_exchanged(whole, model, tmp_path):
     """They have the same shape and the same type, and an index of the same bytes."""
     folder = shutil.copytree(whole / "bin", tmp_path / "bin")

@@ -1,4 +1,4 @@
-"""What is checked of arrays when they are loaded, against loops over one sentence."""
+"""What is checked of arrays, against loops over one sentence."""
 
 import random
 import shutil
@@ -10,7 +10,7 @@ from oracles import forests
 
 from fairseq_syntax.data import invariants
 from fairseq_syntax.data.arrays import ARRAY_TYPES, ArrayReader, ArrayWriter
-from fairseq_syntax.data.invariants import check_arrays, check_distances
+from fairseq_syntax.data.invariants import check_arrays, check_trees
 from fairseq_syntax.trees.conllu import TreeFormatError
 
 ITEMS = [
@@ -40,7 +40,7 @@ def right():
 
 
 def is_right(arrays):
-    """By loops, for one sentence: what `check_arrays` promises. `arrays` are as on disk."""
+    """By loops, for one sentence: what `check_arrays` and `check_trees` promise. `arrays` are as on disk."""
     words, heads = arrays["words"], arrays["heads"]
     size = len(heads)
     if words != sorted(words) or sorted(set(words)) != list(range(size + 1)) or words.count(size) != 1:
@@ -70,7 +70,7 @@ def test_right_arrays_are_taken(tmp_path, monkeypatch, chunk):
     monkeypatch.setattr(invariants, "_CHUNK", chunk)
     readers = write(tmp_path, right())
     check_arrays(readers, {"deprels": 10, "upos": 8})
-    check_distances(readers)
+    check_trees(readers)
     assert all(is_right({name: arrays[i] for name, arrays in right().items()}) for i in range(len(ITEMS)))
 
 
@@ -91,6 +91,7 @@ def test_one_wrong_value_is_found_where_a_loop_finds_it(tmp_path, monkeypatch):
         expected = is_right({kind: values[sentence] for kind, values in arrays.items()})
         try:
             check_arrays(readers, {"upos": 8})
+            check_trees({name: reader for name, reader in readers.items() if name != "distances"})
         except TreeFormatError as error:
             assert not expected
             assert ": damaged: " in str(error) and (name == "upos" or f"in sentence {sentence};" in str(error))
@@ -129,4 +130,4 @@ def test_distances_of_another_tree_are_found(tmp_path):
     readers = write(tmp_path, arrays)
     check_arrays(readers)
     with pytest.raises(TreeFormatError, match=rf"x\.distances\.bin: damaged: distances .* in sentence {one};"):
-        check_distances(readers)
+        check_trees(readers)
