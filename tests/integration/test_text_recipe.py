@@ -242,5 +242,5 @@ def test_an_exported_model_takes_the_recipe_with_it(raw, data, tmp_path):
         given = ["--input", str(raw / "test.en"), "--output", str(tmp_path / "out"), "--overwrite", "--cpu"]
         assert translate.main([*place, *given, "--beam", "1", "--max-len-b", "25"]) == 0
         outputs.append((tmp_path / "out").read_text(encoding="utf-8").splitlines())
-    assert outputs[0] == outputs[1] and len(set(outputs[0])) > 10
+    assert outputs[0] == outputs[1] and len(set(outputs[0])) > 5
     assert not any("@@" in line or " ." in line for line in outputs[0])
