@@ -6,8 +6,6 @@ import os
 import pkgutil
 import warnings
 
-from .compat import repair_fairseq
-
 _PACKAGE = __name__.partition(".")[0]
 # what every command of fairseq 0.12 provokes in today's hydra and torch
 _HARMLESS = (
@@ -23,12 +21,13 @@ def register() -> None:
     never `criterions/`; so this does it in either order. Systems are found by looking into their folder.
     """
     warnings.filterwarnings("ignore", message=_HARMLESS, append=True)  # the user's own filters win
-    importlib.import_module("fairseq")
     root = logging.getLogger()
-    if root.level == logging.DEBUG:  # set by a module of fairseq, before its programs could
-        root.setLevel(os.environ.get("LOGLEVEL", "INFO").upper())
-    repair_fairseq()
+    handlers, level = list(root.handlers), root.level
+    importlib.import_module(f"{_PACKAGE}.compat").repair_fairseq()
     for plugin in ("training.blackout", "task"):
         importlib.import_module(f"{_PACKAGE}.{plugin}")
     for system in pkgutil.iter_modules(importlib.import_module(f"{_PACKAGE}.systems").__path__):
         importlib.import_module(f"{_PACKAGE}.systems.{system.name}")
+    # modules of fairseq make it print their log, which is for its programs to say
+    root.handlers[:] = handlers
+    root.setLevel(os.environ.get("LOGLEVEL", "INFO").upper() if level == logging.DEBUG else level)

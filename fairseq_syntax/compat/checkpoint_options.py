@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 _LONGEST = 1000
+# folders, which a user may call data(1), and which are never evaluated
+_PLACES = {"data", "save_dir", "restore_file", "user_dir", "tensorboard_logdir"}
 _LITERAL = (ast.Expression, ast.Constant, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.Name, ast.Attribute, ast.Load)
 _OPERATION = (ast.UnaryOp, ast.unaryop, ast.BinOp, ast.operator, ast.BoolOp, ast.boolop, ast.Compare, ast.cmpop)
 # small values become large ones
@@ -66,15 +68,17 @@ def _danger(option: str, text: str) -> str | None:
         return "which is not a name, but perhaps a path"
     if option == "post_save_script" and text:
         return "which fairseq would run as a program"
-    return _danger_of_text(text)
+    return _danger_of_text(text, option in _PLACES)
 
 
-def _danger_of_text(text: str) -> str | None:
+def _danger_of_text(text: str, is_place: bool = False) -> str | None:
     if "${" in text:
         return "which OmegaConf would replace by something else, such as an environment variable"
     # addresses are read without control characters, and JSON without backslashes
     if _DOWNLOADED.search(re.sub(r"[\x00-\x20\x7f-\xa0\\]", "", text)):
         return "which fairseq would download"
+    if is_place:
+        return None
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError):  # nothing that could be evaluated

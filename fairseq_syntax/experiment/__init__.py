@@ -48,9 +48,9 @@ class Experiment:
         read_records(self.plan, self.results, {run.record for run in runs})
         return runs
 
-    def prepare(self) -> None:
+    def prepare(self, runs: int = 0) -> None:
         """Make the data, unless they are there. Raises ValueError: they cannot be made, or see `corpus.check_needs`."""
-        corpus.check_needs(self.plan, self.out)
+        corpus.check_needs(self.plan, self.out, runs)
         with schedule.held_folder(self.out) as held:
             if self.plan.corpus is not None:
                 corpus.prepare(self.plan, self.out, held)
@@ -75,10 +75,12 @@ class Experiment:
         """
         runs, jobs = self.runs(only, gpu), jobs or default_jobs(gpu)
         if left := [run for run in runs if not run.record.exists()]:
-            for line in expectation(self.plan):
-                schedule.say(line)
-            self.prepare()
-            schedule.time_updates(left, jobs)
+            if not (self.out / "prepared").exists():
+                for line in expectation(self.plan):
+                    schedule.say(line)
+            self.prepare(len(left))
+            # a budget is that of all
+            schedule.time_updates(self.runs((), gpu) if self.plan.budget.time else left, jobs)
             self._fit(jobs, gpu)
             runs = self.runs(only, gpu)
             schedule.estimate([run for run in runs if not run.record.exists()], jobs)

@@ -112,8 +112,9 @@ def _check_order(prefix: str, corpus: Corpus, pairs: list[tuple[str, str]]) -> N
             )
 
 
-def check_needs(plan: Plan, out: Path) -> None:
-    """Check all that the experiment needs to its last step: packages, models, the way of scoring, room on the disk.
+def check_needs(plan: Plan, out: Path, runs: int) -> None:
+    """Check all that the experiment needs to its last step: packages, models, the way of scoring, room on the disk
+    for the checkpoints of so many runs.
 
     Raises ValueError: something is missing; the message says what.
     """
@@ -134,7 +135,6 @@ def check_needs(plan: Plan, out: Path) -> None:
             parser.parse([["."]])
         for tokenizer, language in ((text.source_tokenizer, source), (text.target_tokenizer, target)):
             load_tokenizer(tokenizer or "words", language)
-    runs = sum(not (out / "runs" / f"{system.name}-{seed}" / "trained").exists() for system, seed in plan.runs())
     needed, free = runs * _OF_RUN, shutil.disk_usage(next(p for p in (out, *out.parents) if p.exists())).free
     if free < needed:
         raise PlanError(

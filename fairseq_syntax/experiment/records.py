@@ -32,7 +32,7 @@ _DEFAULTS = {
 COMMIT = "# commit "
 """What a line of a log begins with that names the commit of the checkout."""
 _TUNING = ("LD_PRELOAD", "MALLOC_", "GLIBC_TUNABLES", "THP_", "MKL_")
-_PACKAGES = ("fairseq-syntax", "torch", "fairseq-fixed", "fairseq", "sacrebleu", "numpy")
+_PACKAGES = ("fairseq-syntax", "torch", "ve-fairseq", "fairseq-fixed", "fairseq", "sacrebleu", "numpy")
 
 
 def read_log(path: Path) -> dict:

@@ -186,7 +186,8 @@ def together(works: Iterable[float], jobs: int) -> float:
 def _timed(out: Path) -> dict[str, list[float]]:
     """Seconds of an update and of a start, and the share of a core that was free for it, of systems."""
     path = out / "seconds.json"
-    return json.loads(path.read_text(encoding="utf8")) if path.exists() else {}
+    known = json.loads(path.read_text(encoding="utf8")) if path.exists() else {}
+    return {name: each for name, each in known.items() if len(each) == 3}  # not those of older versions
 
 
 def time_updates(runs: Iterable[Run], jobs: int) -> None:

@@ -204,7 +204,7 @@ def _add_systems(plan: Plan, systems: Sequence[str], controls: bool) -> list[str
 def write_plan(path: Path, corpus: Corpus, text: Text, systems: Sequence[str], controls: bool, budget: str) -> None:
     """Write the file of a new experiment; see `begin`."""
     language = re.match("([a-z]{2,3})_", text.parser_model)
-    if text.parser == "spacy" and language and language[1] not in (language_of(corpus.source).code, "xx"):
+    if text.parser == "spacy" and language and language[1] not in (language_of(corpus.source).own, "xx"):
         raise PlanError(
             f"--parser-model {text.parser_model}: parses {language[1]}, but the source is {corpus.source}; give "
             f"--source {language[1]}, or a pipeline of {corpus.source}"

@@ -23,8 +23,6 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from ..files import staged_directory
 from ..trees.subwords import encode_words
 from . import verb
@@ -207,6 +205,7 @@ def scores(loaded, folder: Path, to: str):
 
     Raises ValueError: the set is damaged.
     """
+    import numpy as np  # which the help does not need
     from fairseq.data.indexed_dataset import dataset_exists
     from fairseq.utils import split_paths
 
@@ -293,7 +292,7 @@ def run(args: argparse.Namespace) -> None:
         said = f"not compared with the checkpoint: {args.data} has no validation set"
         if found is not None:
             before, after = found
-            apart, worst = np.abs(before - after).max(), np.abs(before - after).argmax()
+            apart, worst = abs(before - after).max(), abs(before - after).argmax()
             said = f"scores of {len(before)} translations differ by at most {apart:.1e} nats per token"
             if not apart <= TOLERANCE and not args.quantization:
                 raise ValueError(

@@ -1,5 +1,11 @@
 """Latent trees of models: from words to pieces, through the model, and back to trees over words."""
+# ruff: noqa: E402
 
+from ..registration import register
+
+register()  # before fairseq is imported, whose modules make the root logger print
+
+# isort: split
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,5 +1,11 @@
 """Trained models for inspection: from sentences to scores and translations."""
+# ruff: noqa: E402
 
+from ..registration import register
+
+register()  # before fairseq is imported, whose modules make the root logger print
+
+# isort: split
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path

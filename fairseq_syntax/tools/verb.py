@@ -245,7 +245,10 @@ def check_checkpoint_arguments(
 ) -> None:
     """Exit with a usage message if the model is missing; set folder and checkpoint of a bundled model."""
     if args.data and not args.path and args.data in pretrained.names():
-        args.path, args.data = pretrained.checkpoint(args.data), str(pretrained.folder(args.data))
+        try:
+            args.path, args.data = pretrained.checkpoint(args.data), str(pretrained.folder(args.data))
+        except ValueError as error:
+            parser.error(str(error))
     if (args.data is None) != (args.path is None) or (required and not args.path):
         bundled = ", ".join(pretrained.names())
         parser.error(f"DATA and --path go together: give the data directory and the checkpoint, or one of {bundled}")

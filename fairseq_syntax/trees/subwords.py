@@ -75,7 +75,7 @@ def join_subwords(tokens: list[str], subword_type: str) -> tuple[list[str], list
 
 def without_joiners(words: Iterable[str]) -> list[str]:
     """Words as trees have them."""
-    return [word.strip(JOINER) or word for word in words]
+    return [word.replace(JOINER, "") or word for word in words]
 
 
 def decode_pieces(pieces: list[str]) -> str:

@@ -142,7 +142,7 @@ def test_memory_is_measured_of_fairseqs_sizes(benchmarks, capsys, monkeypatch):
     parts = {name: part for name, part in run_all.PARTS.items() if name in ("models", "recurrent", "memory")}
     monkeypatch.setattr(run_all, "PARTS", parts)
     run_all.main([])
-    assert all(command[0] == "--memory" and command[2] == "_iwslt_de_en" for command in asked) and len(asked) == 7
+    assert all(command[0] == "--memory" and command[2] == "_iwslt_de_en" for command in asked) and len(asked) == 6
     assert "pascal_transformer                  100 MiB" in capsys.readouterr().out
 
 

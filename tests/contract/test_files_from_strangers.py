@@ -26,7 +26,7 @@ SHAPES = {
     "DictConfig": lambda options: {"cfg": OmegaConf.create({"model": dict(options)})},
     "args": lambda options: {"args": Namespace(**options, arch="x", task="translation")},
 }
-OPTIONS = ["xformers_att_config", "decoder_attention", "data", "one_that_fairseq_gets_later"]
+OPTIONS = ["xformers_att_config", "decoder_attention", "one_that_fairseq_gets_later"]
 CODE = "__import__('os').mkdir({!r})"
 
 
@@ -67,7 +67,7 @@ def test_no_option_is_code(option, shape, tmp_path):
         ({"adaptive_softmax_cutoff": ["1", "print()"]}, "Python code"),
         # a literal, until it is read, or OmegaConf has put something else into it
         ({"eval_bleu_args": '{"x": "${task.data}"}'}, "OmegaConf"),
-        ({"data": "['print()']"}, "Python code"),
+        ({"eval_bleu_args": "['print()']"}, "Python code"),
         ({"xformers_att_config": "'${task.data}'"}, "OmegaConf"),
         ({"activation_fn": "${oc.env:HOME}"}, "OmegaConf"),
         ({"tokenizer": "../../x"}, "not a name"),
@@ -133,6 +133,12 @@ def test_values_of_stock_models_load(text, tmp_path):
 def test_what_does_more_than_compute(text):
     with pytest.raises(RefusedOption):
         check_options({"cfg": {"model": {"x": text}}})
+
+
+def test_folders_have_any_name_and_nothing_is_downloaded():
+    check_options({"cfg": {"task": {"data": "data-bin(1)"}, "checkpoint": {"save_dir": "a/50%b[1]"}}})
+    with pytest.raises(RefusedOption, match="download"):
+        check_options({"cfg": {"task": {"data": " http://x/(1)"}}})
 
 
 def test_a_container_that_holds_itself_is_no_checkpoint(tmp_path):

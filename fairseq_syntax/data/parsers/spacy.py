@@ -36,9 +36,7 @@ class SpacyParser:
         try:
             import spacy
         except ImportError as error:
-            raise TreeFormatError(
-                f"spacy cannot be imported ({error}); run: pip install 'fairseq-syntax[spacy]'"
-            ) from None
+            raise TreeFormatError(f"spacy cannot be imported ({error}); run: pip install spacy") from None
         logging.getLogger("spacy").setLevel(logging.ERROR)
         try:
             if device and device != "cpu":

@@ -16,6 +16,8 @@ _WIDE = regex.compile("[" + "".join(rf"\p{{Script={name}}}" for name in sorted(U
 _LETTER = regex.compile(r"\p{L}")
 _UNSEGMENTED = 6  # letters between two spaces, from which on they do not separate words
 
+_OWN = {"ku": "kmr", "bua": "bxr", "se": "sme", "fil": "tl"}
+
 
 @dataclass(frozen=True)
 class Language:
@@ -35,9 +37,14 @@ class Language:
         return self.script not in UNSPACED
 
     @property
+    def own(self) -> str:
+        """The code that spaCy and Stanza have."""
+        return _OWN.get(self.code, self.code)
+
+    @property
     def stanza(self) -> str:
         """The code that Stanza has."""
-        return "zh-hant" if (self.code, self.script) == ("zh", "Hant") else self.code
+        return "zh-hant" if (self.code, self.script) == ("zh", "Hant") else self.own
 
     @property
     def scoring(self) -> str:

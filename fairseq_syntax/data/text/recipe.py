@@ -64,6 +64,7 @@ class Side:
 
     def __post_init__(self):
         _refuse_folder(self.tokenizer.partition(":")[2])
+        _refuse_folder(self.language)  # the pipeline where the tokenizer names none
 
     @cached_property
     def _tokenizer(self) -> Callable[[list[str]], list[list[str]]]:

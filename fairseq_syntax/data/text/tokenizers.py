@@ -151,13 +151,11 @@ def _spacy(model: str) -> Callable[[list[str]], list[list[str]]]:
     try:
         import spacy
     except ImportError as error:
-        raise ValueError(
-            f"tokenizer spacy: it cannot be imported ({error}); run: pip install 'fairseq-syntax[spacy]'"
-        ) from None
+        raise ValueError(f"tokenizer spacy: it cannot be imported ({error}); run: pip install spacy") from None
     tokenizer: Any
     try:
         is_code = re.fullmatch("[a-z]{2,3}(_[A-Z][A-Za-z]+)?", model)
-        tokenizer = (spacy.blank(language_of(model).code) if is_code else load_pipeline(model, enable=[])).tokenizer
+        tokenizer = (spacy.blank(language_of(model).own) if is_code else load_pipeline(model, enable=[])).tokenizer
     except Exception as error:  # of whatever sort; all mean "no tokeniser"
         raise ValueError(
             f"tokenizer spacy: {model} cannot be loaded ({' '.join(str(error).split())[:150]}); give the code of a "
@@ -192,6 +190,6 @@ def _mecab() -> Callable[[str], list[str]]:
         import ipadic
         import MeCab
     except ImportError as error:
-        raise ValueError(f"tokenizer mecab: {error}; run: pip install 'fairseq-syntax[ja]'") from None
+        raise ValueError(f"tokenizer mecab: {error}; run: pip install ipadic mecab-python3") from None
     tagger = MeCab.Tagger(f"{ipadic.MECAB_ARGS} -Owakati")
     return lambda line: tagger.parse(line).split()

@@ -178,4 +178,4 @@ def test_what_the_last_step_needs_is_asked_for_before_the_first(
     system = {"transformer": System("transformer", "f", "")}
     plan = Plan("x", tmp_path / "x.toml", tuple(range(9)), {}, system, corpus=corpus, tokenize="13a")
     with pytest.raises(ValueError, match=message):
-        check_needs(replace(plan, **change), tmp_path / "out")
+        check_needs(replace(plan, **change), tmp_path / "out", 9)

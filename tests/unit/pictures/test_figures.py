@@ -28,7 +28,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def flat_tree(symbols):
-    return Tree(list(symbols), [Action.GEN] * (len(symbols) + 1), None)
+    return Tree(list(symbols), [Action.GEN] * (len(symbols) + 1))
 
 
 def square(words):

@@ -11,7 +11,7 @@ from fairseq_syntax import pretrained
 from fairseq_syntax.cli.program import main as program
 from fairseq_syntax.evaluate.corpus import read_corpus
 from fairseq_syntax.evaluate.tables import TableFormat, format_table
-from fairseq_syntax.tools import characters, examples
+from fairseq_syntax.tools import characters
 from fairseq_syntax.trees.text import visible
 
 LONG = "x" * 247 + ".txt"  # a name has at most 255 bytes
@@ -104,16 +104,6 @@ def test_names_do_not_break_tables(form):
     if form in separators:
         assert odd.count(separators[form]) == plain.count(separators[form])
     assert ("<script>" in odd) == (form in ("text", "tsv"))
-
-
-@pytest.mark.parametrize("goal", ["", ".", "link"])
-def test_places_that_examples_are_not_copied_to(tmp_path, monkeypatch, capsys, goal):
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "link").symlink_to("elsewhere")
-    monkeypatch.chdir(tmp_path)
-    assert examples.main(["--copy", goal]) == 1
-    assert capsys.readouterr().err.count("\n") == 1
-    assert sorted(os.listdir(tmp_path)) == ["elsewhere", "link"] and not os.listdir(tmp_path / "elsewhere")
 
 
 def test_a_damaged_list_of_models_is_named(tmp_path, monkeypatch):

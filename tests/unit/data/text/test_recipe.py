@@ -158,6 +158,7 @@ def test_data_that_are_trained_together_have_one_recipe(tmp_path):
         {"parser": {"stanza": {"parser_dir": "somewhere"}}},
         {"parser": {"stanza": {"nosuch": "x"}}},
         {"source.tokenizer": "spacy:./pipeline"},
+        {"source.tokenizer": "spacy", "source.language": "served/evil"},
         {"source.codes": "../codes"},
         {"source.subwords": "bytes"},
         {"source.lowercase": "no"},
