@@ -18,10 +18,10 @@ TORCH ?= torch==2.13.0
 FAIRSEQ ?=
 
 help:
-	@echo "make install   set up $(VENV) for users (two minutes the first time)"
+	@echo "make install   set up $(VENV) for users (a minute or two the first time)"
 	@echo "make demo      train, translate and score a syntax-aware Transformer (3 minutes)"
 	@echo "make docs      build the site into site/, to be opened from there"
-	@echo "make test      units and a tiny run of every system (four minutes on two cores);  make test-all   all but the slow tests"
+	@echo "make test      units and a tiny run of every system (three minutes on two cores);  make test-all   all but the slow tests"
 	@echo "make test-isa  tests of numbers as on older processors (two minutes)"
 	@echo "make lint      check the style"
 	@echo "make bench     print the speed and memory ratios; BENCH=\"--json NEW --compare OLD\""

@@ -7,6 +7,7 @@ models hand options to `eval`. One rule holds for all strings, whatever the opti
 import ast
 import math
 import re
+import warnings
 from argparse import Namespace
 from collections.abc import Mapping
 from enum import Enum
@@ -80,7 +81,8 @@ def _danger_of_text(text: str, is_place: bool = False) -> str | None:
     if is_place:
         return None
     try:
-        tree = ast.parse(text.strip(), mode="eval")
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError):  # nothing that could be evaluated
         return None
     except (RecursionError, MemoryError):
