@@ -38,7 +38,8 @@ def check_options(state: Mapping) -> None:
         options = state.get(key)
         if options is not None and not isinstance(options, (Mapping, Namespace)):
             raise RefusedOption(f"{key} is {type(options).__name__}, not a group of options")
-        _check(options, () if key == "cfg" else (key,))
+        with warnings.catch_warnings(action="ignore"):  # of what is parsed
+            _check(options, () if key == "cfg" else (key,))
 
 
 def _check(value: Any, place: tuple) -> None:
@@ -81,8 +82,7 @@ def _danger_of_text(text: str, is_place: bool = False) -> str | None:
     if is_place:
         return None
     try:
-        with warnings.catch_warnings(action="ignore"):
-            tree = ast.parse(text.strip(), mode="eval")
+        tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError):  # nothing that could be evaluated
         return None
     except (RecursionError, MemoryError):
