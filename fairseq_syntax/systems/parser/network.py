@@ -142,8 +142,8 @@ class TwoWayLSTM(nn.Module):
         """Inputs (B, S, I), also turned round -> states of both directions (B, S, D), the second still turned round."""
         try:
             return self.left_to_right(inputs)[0], self.right_to_left(turned)[0]
-        except RuntimeError:
-            if not torch.is_autocast_enabled("cpu"):
+        except RuntimeError as error:
+            if not torch.is_autocast_enabled("cpu") or "primitive" not in str(error):
                 raise
             # oneDNN, which torch asks where nothing is packed, lacks LSTMs of half precision for many processors
             with torch.autocast("cpu", enabled=False):
