@@ -65,7 +65,7 @@ def prepare_by_script(plan: Plan, out: Path, held: int) -> None:
     """Make the data with the script of the plan. Raises RunError: it fails."""
     log = out / "prepare.log"
     say(f"preparing the data: {plan.prepare}; its log: {log}")
-    variables = {**environment(), "OUT": str(out)}
+    variables = {**environment(), "PYTHONSAFEPATH": "", "OUT": str(out)}  # its Python files may import their neighbours
     with open(log, "wb") as file:
         command = ["bash", str(plan.path.resolve().parent / plan.prepare)]
         ended = call(command, file, file, env=variables, pass_fds=(held,))

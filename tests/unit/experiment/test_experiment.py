@@ -26,7 +26,7 @@ from fairseq_syntax.experiment import run as runs
 from fairseq_syntax.experiment.plan import PlanError, Split, read_plan
 from fairseq_syntax.experiment.records import describe, environment, hashes, read_log, scores
 from fairseq_syntax.experiment.run import Interrupted, Run, RunError, read_records
-from fairseq_syntax.experiment.schedule import minutes_left, run_all
+from fairseq_syntax.experiment.schedule import held_folder, minutes_left, prepare_by_script, run_all
 from fairseq_syntax.files import staged
 from fairseq_syntax.tools import experiment as verb
 
@@ -494,6 +494,16 @@ def test_a_run_that_another_process_works_at_is_left_to_it(tmp_path, capsys):
     with run.held() as mine:
         assert mine
     assert capsys.readouterr().err == ""
+
+
+def test_a_script_of_preparation_starts_python_files_that_import_their_neighbours(tmp_path):
+    plan, _ = runs_of(write(tmp_path / "tiny.toml", 3), tmp_path)
+    (tmp_path / "neighbour.py").write_text("print('imported')\n")
+    (tmp_path / "start.py").write_text("import neighbour\n")
+    (tmp_path / plan.prepare).write_text(f"python '{tmp_path}/start.py'\n")
+    with held_folder(tmp_path) as held:
+        prepare_by_script(plan, tmp_path, held)
+    assert "imported" in (tmp_path / "prepare.log").read_text()
 
 
 @pytest.mark.parametrize(
