@@ -93,6 +93,7 @@ class LatentTreeRNNG(BaseFairseqModel):
         src_actions: Tensor | None = None,
         tgt_actions: Tensor | None = None,
         seeds: Seeds | None = None,
+        detach_output: bool = False,
     ) -> TreePair:
         """Both sides of sentence pairs under trees that are sampled, greedy or given.
 
@@ -102,14 +103,15 @@ class LatentTreeRNNG(BaseFairseqModel):
             trees: "sample" or "greedy", where none are given.
             src_actions, tgt_actions: (B, T) of `Action`, given trees.
             seeds: one for each sentence pair, from which alone its trees are sampled; without them, torch draws.
+            detach_output: losses of symbols train only the output layers.
 
         Raises ValueError: an action is not legal, or a sentence has no end.
         """
         # the loops over trees work in place, in one precision
         with torch.autocast(src_tokens.device.type, enabled=False):
-            source, _, memory = self.encode(src_tokens, trees, src_actions, seeds)
+            source, _, memory = self.encode(src_tokens, trees, src_actions, seeds, detach_output)
             seeds = seeds and [(*seed, 1) for seed in seeds]  # other numbers than the source's
-            scores, replay = self._side(self.decoder, target, trees, tgt_actions, seeds, memory)
+            scores, replay = self._side(self.decoder, target, trees, tgt_actions, seeds, detach_output, memory)
         kept = np.bincount(scores.constituents.row, minlength=len(target)) - 1
         # without what the end of the sentence has dropped
         attending = torch.arange(replay.attention.shape[1]) < torch.from_numpy(kept)[:, None]
@@ -122,12 +124,13 @@ class LatentTreeRNNG(BaseFairseqModel):
         trees: str = "greedy",
         actions: Tensor | None = None,
         seeds: Seeds | None = None,
+        detach_output: bool = False,
     ) -> tuple[TreeScores, Replay, Memory]:
         """Scores of source sentences under their trees, and what a decoder attends to; see `forward`."""
-        scores, replay = self._side(self.encoder, src_tokens, trees, actions, seeds)
+        scores, replay = self._side(self.encoder, src_tokens, trees, actions, seeds, detach_output)
         return scores, replay, self.encoder.memory(replay, scores.constituents)
 
-    def _side(self, grammar, tokens, trees, actions, seeds, memory=None) -> tuple[TreeScores, Replay]:
+    def _side(self, grammar, tokens, trees, actions, seeds, detach_output, memory=None) -> tuple[TreeScores, Replay]:
         """One side under given actions, or under trees that are grown."""
         text, lengths = left_justified(tokens, grammar.padding)
         grown = None
@@ -136,7 +139,7 @@ class LatentTreeRNNG(BaseFairseqModel):
                 grammar, lengths, self.limits, given_text(text, lengths), memory, trees == "greedy", seeds
             )
             actions = grown.actions
-        return grammar(*on_host(actions, text), self.limits, memory, grown=grown)
+        return grammar(*on_host(actions, text), self.limits, memory, grown=grown, detach_output=detach_output)
 
     def max_positions(self):
         """Characters of both sides; any number, the task has its own limit."""

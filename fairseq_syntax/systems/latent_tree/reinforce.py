@@ -37,6 +37,8 @@ RewardMode = StrEnum("RewardMode", "exclusive additive")
 """What a constituent with faults earns: their cost alone, or as much as others, less their cost."""
 GenCount = StrEnum("GenCount", "exclusive inclusive")
 """Which GENs discount the reward of an action: those before it, or itself too (the paper, literally; biased)."""
+SymbolGradient = StrEnum("SymbolGradient", "path softmax")
+"""Which weights the losses of symbols train: all on their path, or the output layers (the paper, literally)."""
 CoverageRoot = StrEnum("CoverageRoot", "zero one")
 """Total attention that the source's root should get; the target's root takes its phrase without attention."""
 
@@ -53,6 +55,7 @@ class Preset(NamedTuple):
     reward_mode: RewardMode = RewardMode.exclusive
     gen_count: GenCount = GenCount.exclusive
     tree_baseline: TreeBaseline = TreeBaseline.gen
+    lm_grad: SymbolGradient = SymbolGradient.path
 
 
 PRESETS = {
@@ -60,7 +63,10 @@ PRESETS = {
     TreePreset.paper: Preset(source_weight=10.0, coverage_weight=100.0),
     TreePreset.shallow: Preset(coverage_weight=0.1, terminal_reward=1.0, nonterminal_reward=0.0),
     TreePreset.literal: Preset(
-        reward_mode=RewardMode.additive, gen_count=GenCount.inclusive, tree_baseline=TreeBaseline.reduce
+        reward_mode=RewardMode.additive,
+        gen_count=GenCount.inclusive,
+        tree_baseline=TreeBaseline.reduce,
+        lm_grad=SymbolGradient.softmax,
     ),
 }
 
@@ -75,8 +81,8 @@ class ReinforceTreeConfig(FairseqDataclass):
         "--rnng-terminal-reward and --rnng-nonterminal-reward that are not given themselves: "
         "1 1 1 0.02 4 9 (default), 10 1 100 0.02 4 9 (paper), 1 1 0.1 0.02 1 0 (shallow: nesting earns nothing). "
         "literal is default with the wording of the paper, whose weights and amounts could not be read: constituents "
-        "with faults earn as others do, an action's own symbol discounts its reward, and the average tree reward is "
-        "subtracted at each REDUCE; gradients are biased",
+        "with faults earn as others do, an action's own symbol discounts its reward, the average tree reward is "
+        "subtracted at each REDUCE, and --rnng-lm-grad is softmax; gradients are biased",
         reading=True,
     )
     rnng_source_weight: Optional[float] = option(
@@ -104,6 +110,12 @@ class ReinforceTreeConfig(FairseqDataclass):
     )
     rnng_coverage_root: CoverageRoot = option(
         CoverageRoot.zero, "total attention that the source's root should get", reading=True
+    )
+    rnng_lm_grad: Optional[SymbolGradient] = option(
+        None,
+        "weights that the losses of symbols train: all that they depend on (path, the default but for the preset "
+        "literal), or those of the output layers alone (softmax)",
+        reading=True,
     )
     rnng_valid_trees: ValidTrees = option(
         ValidTrees.sample,
@@ -368,7 +380,7 @@ class ReinforceTreeCriterion(FairseqCriterion):
         inputs = {name: sample["net_input"].get(name) for name in ("src_tokens", "src_lengths", *_GIVEN)}
         inputs["target"] = sample["target"]
         drawn = {"trees": "sample"} if training else {"trees": str(self.valid_trees), "seeds": self._seeds(sample)}
-        pair = model(**inputs, **drawn)
+        pair = model(**inputs, **drawn, detach_output=self.weights.lm_grad == SymbolGradient.softmax)
         given = tuple(inputs[name] is not None for name in _GIVEN)
         losses = self.losses(pair, model.baselines, given, learning=training)
         if not torch.isfinite(losses.total).all():

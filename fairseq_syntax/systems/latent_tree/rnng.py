@@ -148,9 +148,15 @@ class RNNG(nn.Module):
         return Memory(padded(keys), padded(values), mask.unflatten(0, shape))
 
     def scores(
-        self, replay: Replay, trees: Constituents, symbols: np.ndarray, legal: np.ndarray, capped: np.ndarray
+        self,
+        replay: Replay,
+        trees: Constituents,
+        symbols: np.ndarray,
+        legal: np.ndarray,
+        capped: np.ndarray,
+        detach_output: bool = False,
     ) -> TreeScores:
-        """Scores of all actions and symbols (Sec. 2.1); `legal` and `capped` are of `legality`."""
+        """Scores of all actions and symbols (Sec. 2.1); `legal` and `capped` are those of `legality`."""
         states, actions = replay.states, trees.actions
         device = states.device
 
@@ -169,7 +175,8 @@ class RNNG(nn.Module):
         entropy = -(log_policy.exp() * log_policy).sum(1)
 
         symbol, generated = there(symbols), there(generating)
-        logits = precise(self.output(states.index_select(0, there(replay.state.ravel()[generating]))))
+        output_states = states.detach() if detach_output else states
+        logits = precise(self.output(output_states.index_select(0, there(replay.state.ravel()[generating]))))
         loss = nn.functional.cross_entropy(logits, symbol.flatten()[generated], reduction="none")
 
         def spread(values, places):
@@ -201,6 +208,7 @@ class RNNG(nn.Module):
         memory: Memory | None = None,
         most: np.ndarray | None = None,
         grown: Grown | None = None,
+        detach_output: bool = False,
     ) -> tuple[TreeScores, Replay]:
         """Scores of given trees.
 
@@ -209,6 +217,7 @@ class RNNG(nn.Module):
             text: (B, n + 1) symbols, each sentence followed by its end and padding.
             memory, most: see `replay` and `legality`.
             grown: the same trees, if they have just been grown; saves the replay where no gradients are needed.
+            detach_output: losses of symbols train only the output layer.
 
         Raises ValueError: an action is not legal, or the actions do not fit the text.
         """
@@ -219,7 +228,7 @@ class RNNG(nn.Module):
             replay = self.replay(trees, symbols, memory)
         else:
             replay = self.remembered(grown, trees, symbols, memory)
-        return self.scores(replay, trees, symbols, legal, capped), replay
+        return self.scores(replay, trees, symbols, legal, capped, detach_output), replay
 
 
 def generated_symbols(actions: np.ndarray, text: np.ndarray, padding: int) -> np.ndarray:

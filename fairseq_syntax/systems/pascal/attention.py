@@ -13,7 +13,7 @@ class ParentScaledAttention(HeadwiseAttention):
 
     Args:
         pascal_heads: how many heads are scaled, 1 to `num_heads`.
-        parent_ignoring: probability q with which, in training, a row (sentence, head, token) of D becomes ones.
+        parent_ignoring: probability q with which, in training, the row of a token in D becomes ones, for all heads.
         All others as in `MultiheadAttention`.
     """
 
@@ -32,12 +32,12 @@ class ParentScaledAttention(HeadwiseAttention):
         (B, h, T, T)).
         """
 
+        if self.training and self.parent_ignoring > 0:
+            ignored = torch.rand(prior.shape[:2], device=prior.device) < self.parent_ignoring
+            prior = prior.masked_fill(ignored.unsqueeze(-1), 1.0)
+
         def weights(query: Tensor, key: Tensor) -> Tensor:
             scores = query @ key.transpose(-2, -1)  # (B, h, T, T)
-            scaled = scores * prior.unsqueeze(1)
-            if self.training and self.parent_ignoring > 0:
-                kept = torch.rand(scores.shape[:-1], device=scores.device) >= self.parent_ignoring
-                scaled = torch.where(kept.unsqueeze(-1), scaled, scores.to(scaled.dtype))
-            return masked_softmax(scaled, padding_mask)
+            return masked_softmax(scores * prior.unsqueeze(1), padding_mask)
 
         return self.attend(x, padding_mask, weights)

@@ -114,19 +114,24 @@ POLICIES, OUTPUTS = ({f"{name}.{head}" for name in PATHS} for head in ("policy",
     [
         ("source", {}, PATHS["encoder"] | {"encoder.output"}),
         ("source", {"rnng_policy_grad": "head"}, PATHS["encoder"] | {"encoder.output"}),
+        # "affects only the weights of the output softmax perceptron"
+        ("source", {"rnng_lm_grad": "softmax"}, {"encoder.output"}),
         ("target", {}, BOTH | {"decoder.output"}),
         ("target", {"rnng_policy_grad": "head"}, BOTH | {"decoder.output"}),
+        ("target", {"rnng_lm_grad": "softmax"}, {"decoder.output"}),
         ("coverage", {}, BOTH),
-        ("coverage", {"rnng_policy_grad": "head"}, BOTH),
+        ("coverage", {"rnng_policy_grad": "head", "rnng_lm_grad": "softmax"}, BOTH),
         ("policy", {}, BOTH | POLICIES),
+        ("policy", {"rnng_lm_grad": "softmax"}, BOTH | POLICIES),
         ("policy", {"rnng_policy_grad": "head"}, POLICIES),
     ],
     ids=lambda value: "-".join(value.values()) if isinstance(value, dict) else value if isinstance(value, str) else "",
 )
 def test_which_weights_a_term_of_the_loss_trains(loss, options, trained):
     """By themselves, the losses of symbols and of attention do not reach the policies, and so on."""
-    task, model = build(sharpness=1.0, **options)
+    task, model = build(sharpness=1.0, rnng_policy_grad=options.get("rnng_policy_grad", "full"))
     weights = {**NO_OTHER_LOSS, "rnng_coverage_weight": 0.0, f"rnng_{loss}_weight": 1.0}
+    weights["rnng_lm_grad"] = options.get("rnng_lm_grad")
     criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1, **weights))
     model.train()
     torch.manual_seed(4)

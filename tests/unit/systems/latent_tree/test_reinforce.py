@@ -327,7 +327,7 @@ def test_presets_set_what_is_not_given():
     assert criterion(rnng_preset="paper").weights == Preset(10, 1, 100)
     assert criterion(rnng_preset="shallow").weights == Preset(1, 1, 0.1, 0.02, 1, 0)
     # penalties and rewards add up, GENs are counted up to an action, averages are subtracted where rewards are
-    literal = Preset(reward_mode="additive", gen_count="inclusive", tree_baseline="reduce")
+    literal = Preset(reward_mode="additive", gen_count="inclusive", tree_baseline="reduce", lm_grad="softmax")
     assert criterion(rnng_preset="literal").weights == literal
     # 0 is given, too
     mixed = criterion(rnng_preset="paper", rnng_target_weight=0.0, rnng_nonterminal_reward=3.0)
