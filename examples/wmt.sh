@@ -6,7 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 : "${VALID_SET:=wmt15}" "${TEST_SET:=wmt16}"  # newstest2015 and newstest2016, as sacrebleu calls them; there may be
                                               # several test sets, "wmt16 wmt17": the splits test, test1, …
 : "${MAX_WORDS:=80}" "${MAX_RATIO:=9}"        # of a training sentence; longer : shorter side
-: "${IDENTIFY:=}"                             # set to drop pairs in wrong languages (needs langid)
+: "${IDENTIFY:=}"                             # set to drop pairs in wrong languages (needs py3langid)
 : "${MULTITASK=1}"                            # empty: no corpus for the multi-task system
 : "${WORKERS:=4}"                             # processes that prepare text
 : "${SHARDS:=1}"                              # parts in which the training text is parsed

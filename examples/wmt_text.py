@@ -4,7 +4,7 @@ python wmt_text.py tokenize --language en < raw.en > tokenised.en
 python wmt_text.py detokenize --language de < tokenised.de > raw.de
 python wmt_text.py clean --input all --output train --source-lang en --target-lang de --max-words 80 --max-ratio 9
 
-needs `pip install sacremoses`; `clean --identify` also `pip install langid`. Lines end in LF and nothing else: other
+needs `pip install sacremoses`; `clean --identify` also `pip install py3langid`. Lines end in LF and nothing else: other
 line ends and spaces of all kinds become plain spaces, so that no later program sees more lines or words than this one.
 """
 
@@ -45,10 +45,10 @@ def is_clean(source: str, target: str, max_words: int, max_ratio: float) -> bool
 
 
 def keep(pairs: list[tuple[str, str]], languages: tuple[str, str], max_words, max_ratio, identify) -> list[tuple]:
-    """The clean pairs; with `identify` only those that langid takes for the two languages."""
+    """The clean pairs; with `identify` only those that py3langid takes for the two languages."""
     pairs = [pair for pair in pairs if is_clean(*pair, max_words, max_ratio)]
     if identify:
-        import langid
+        import py3langid as langid
 
         pairs = [pair for pair in pairs if tuple(langid.classify(text)[0] for text in pair) == languages]
     return pairs
@@ -83,7 +83,7 @@ def main(argv: list[str] | None = None) -> None:
     clean.add_argument("--target-lang", required=True)
     clean.add_argument("--max-words", type=int, default=80, help="(default: 80)")
     clean.add_argument("--max-ratio", type=float, default=9, help="longer side over shorter (default: 9, as Moses)")
-    clean.add_argument("--identify", action="store_true", help="drop pairs that langid takes for other languages")
+    clean.add_argument("--identify", action="store_true", help="drop pairs that py3langid takes for other languages")
     for command in commands.choices.values():
         command.add_argument("--workers", type=int, default=os.cpu_count(), help="processes (default: all cores)")
     args = parser.parse_args(argv)

@@ -5,6 +5,7 @@
 : "${LR:=7e-4 transformer=1e-3 tag=1e-3 multitask=1e-3}"
 : "${DROPOUT:=0.1}" "${BETA2:=0.98 transformer=0.997 lisa=0.997 tag=0.997 multitask=0.997}" "${MAX_UPDATE:=100000}"
 : "${PASCAL_HEADS:=5 0 0 0 0 0}" "${PARENT_IGNORING:=0.0}"
+: "${IDENTIFY=1}"                 # pairs in wrong languages are dropped, as in the paper
 : "${SHARDS:=8}"                    # 4.5 million sentences to parse
 source "$(dirname "${BASH_SOURCE[0]}")/../wmt.sh"
 

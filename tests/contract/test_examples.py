@@ -104,6 +104,14 @@ def test_dry_runs_are_the_committed_ones_and_accepted(path):
     assert not list(empty_folder().iterdir()), "DRY_RUN=1 has made a folder"
 
 
+def test_the_comparison_on_the_page_of_wmt14_is_the_papers():
+    """Chen et al. (2018): a sign test of case-insensitive BLEU, against GlobalAtt (*) and Chen et al. (†)."""
+    page = (EXAMPLES / "wmt14" / "README.md").read_text(encoding="utf-8")
+    words = shlex.split(re.search(r"fairseq-syntax compare.*?(?=\n```)", page, re.S)[0].replace("\\\n", ""))
+    parse(words)
+    assert {"--sign-test", "--lowercase"} < set(words) and words.count("--baseline") == 2
+
+
 def table() -> list:
     """Rows of papers.toml with what they have of their base."""
     found = tomllib.loads((Path(__file__).parent / "papers.toml").read_text(encoding="utf-8"))
