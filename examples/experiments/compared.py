@@ -2,21 +2,26 @@
 
     python examples/experiments/compared.py examples/experiments/agreement.toml outputs/agreement docs/results/agreement
 
-The second folder gets comparisons/SPLIT.OTHER.json of its records, by references in the first.
+The second folder gets comparisons/SPLIT.OTHER.json of its records, by references in the first. Records get agreement
+on splits with a challenge: corpus/challenge.tsv beside corpus/challenge.de.
 """
 
 import json
 import sys
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 
 from fairseq_syntax.evaluate.comparison import compare
 from fairseq_syntax.evaluate.results import read_results, translations
 from fairseq_syntax.evaluate.schemas import FORMAT
 from fairseq_syntax.experiment.answer import controlled, rivals, tested
-from fairseq_syntax.experiment.plan import Split, read_plan
+from fairseq_syntax.experiment.plan import CHECKOUT, Split, read_plan
 from fairseq_syntax.experiment.run import read_records
 from fairseq_syntax.files import written
+from fairseq_syntax.trees.text import read_lines
+
+sys.path.append(str(CHECKOUT / "examples" / "agreement"))
+import score
 
 
 def path_of(results: Path, split: str, baseline: str) -> Path:
@@ -47,7 +52,16 @@ def is_of(comparison: dict, records: list[dict], split: str, kinds: list[str]) -
 def main(table: str, out: str, results: str) -> None:
     """Write the comparisons that are missing or older than the records."""
     plan, folder = read_plan(Path(table)), Path(results)
-    records, kept = read_records(plan, folder), read_results(folder)
+    records = read_records(plan, folder)
+    for record, (name, split) in product(records, tested(plan)):
+        challenge, scores = Path(out, split.reference).with_suffix(".tsv"), record["scores"][name]
+        if challenge.exists() and "agreement" not in scores:
+            run = folder / f"{record['system']}-{record['seed']}"
+            lines = list(read_lines(f"{run}.{name}.txt.gz"))
+            scores["agreement"] = score.score(score.read_challenge(challenge), lines)
+            with written(f"{run}.json") as file:
+                json.dump(record, file, indent=1, ensure_ascii=False)
+    kept = read_results(folder)
     beside = chain(
         ((pair, True) for pair in rivals(plan, records).items()),
         ((pair, False) for pair in controlled(plan, records).items()),

@@ -146,7 +146,8 @@ class Question:
                 yield command, answer.with_suffix(f".{split}.generated")
             return
         given = VERBS[self.probe.verb]
-        command = ["fairseq-syntax", self.probe.verb, *model, f"--{given}", str(asked_of(self.probe, self.run.out))]
+        asked = _filled(getattr(self.probe, given), self.run.out)
+        command = ["fairseq-syntax", self.probe.verb, *model, f"--{given}", asked]
         if self.probe.verb == "contrast":
             command += ["--name", self.run.name, *self._parser()]
         yield [*command, *options, "--output", str(answer), "--overwrite"], None
@@ -234,22 +235,6 @@ def _texts(probe: Probe) -> str:
     return f"{probe.pairs} {probe.gold} {probe.options}"
 
 
-def asked_of(probe: Probe, out: Path) -> Path:
-    """The folder of pairs, or the treebank, of a probe."""
-    return Path(_filled(getattr(probe, VERBS[probe.verb]), out))
-
-
-def check_files(probe: Probe, out: Path) -> None:
-    """Raise PlanError if the pairs or the treebank of a probe are not there."""
-    if VERBS[probe.verb] == "inputs" or asked_of(probe, out).exists():
-        return
-    path = asked_of(probe, out)
-    text = getattr(probe, VERBS[probe.verb])
-    made = out in path.parents
-    how = f"remove {out / 'prepared'} and run the experiment" if made else f"give the right place of {text}"
-    raise PlanError(f"probes.{probe.name}: {path} is not there; {how}")
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("table", type=Path, metavar="FILE", help="experiment, such as examples/experiments/agreement.toml")
@@ -282,8 +267,6 @@ def run(args: argparse.Namespace) -> None:
     failed = {}
     if ready:
         with held_folder(ready[0].run.out, "lock-of-probes"):
-            for probe in {question.probe.name: question.probe for question in ready}.values():
-                check_files(probe, ready[0].run.out)
             failed = _ask_all(ready, args.jobs)
     if len(left) > len(ready):
         print(f"{len(left) - len(ready)} left: their models have no record or no checkpoint here")

@@ -21,8 +21,7 @@ def tables(plan: Plan, records: list[dict]) -> str:
             parts.append(_scores(plan, some))
             parts += [
                 f"{name}: agreement in percent, by {title}\n\n{_agreement(plan, some, name, group)}"
-                for name, split in plan.splits.items()
-                if split.challenge
+                for name in _challenges(some)
                 for group, title in (("attractors", "attractors"), ("distance", "words between subject and verb"))
             ]
     return "\n\n".join(parts) or "no run has a record yet"
@@ -31,7 +30,7 @@ def tables(plan: Plan, records: list[dict]) -> str:
 def _scores(plan: Plan, records: list[dict]) -> str:
     """A row a system, in the order of the table: means and standard deviations over seeds."""
     splits = [name for name in plan.splits if name != "valid"]
-    challenges = [name for name in splits if plan.splits[name].challenge]
+    challenges = _challenges(records)
     header = ["system", "trees", "baseline", "seeds", "updates", "valid BLEU", *(f"{name} BLEU" for name in splits)]
     header += [f"{name} agreement, %" for name in challenges]
     rows = []
@@ -48,6 +47,10 @@ def _scores(plan: Plan, records: list[dict]) -> str:
         ]
         rows.append(row)
     return format_table(header, rows, TableFormat.markdown)
+
+
+def _challenges(records: list[dict]) -> list[str]:
+    return [name for name, scores in records[0]["scores"].items() if "agreement" in scores]
 
 
 def _agreement(plan: Plan, records: list[dict], split: str, group: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from .minimal_pairs import Pairs
-from .schemas import CONTRAST, read_json
+from .schemas import Contrast, read_json
 from .significance import binomial
 from .tables import format_table
 
@@ -105,7 +105,7 @@ class Record:
 
 
 def record_of(content: dict) -> Record:
-    """The record from parsed JSON that `schemas.CONTRAST` allows. Raises ValueError: lists differ in length."""
+    """The record from parsed JSON that `schemas.Contrast` allows. Raises ValueError: lists differ in length."""
     record = Record(**{name: content[name] for name in Record.__dataclass_fields__})
     if not len(record.correct) == len(record.incorrect) > 0:
         raise ValueError(f"{len(record.correct)} and {len(record.incorrect)} scores")
@@ -117,7 +117,7 @@ def record_of(content: dict) -> Record:
 def read_record(path: str | Path) -> Record:
     """Read a record, plain or gzipped. Raises ValueError: the file is not a record."""
     advice = "give a file of fairseq-syntax contrast --output"
-    content = read_json(path, CONTRAST, advice)
+    content = read_json(path, Contrast, advice)
     try:
         return record_of(content)
     except ValueError as error:

@@ -6,7 +6,7 @@ from pathlib import Path
 from sacrebleu.metrics import BLEU
 
 from .metrics import Bleu
-from .schemas import RUN, check_name, read_json
+from .schemas import Run, check_name, read_json
 
 
 def read_results(folder: str | Path) -> dict[str, dict[str, dict]]:
@@ -17,7 +17,7 @@ def read_results(folder: str | Path) -> dict[str, dict[str, dict]]:
     """
     records: dict[str, dict[str, dict]] = {}
     for path in sorted(Path(folder).glob("[!.]*.json")):
-        record = read_json(path, RUN, "leave it out, or run it again")
+        record = read_json(path, Run, "leave it out, or run it again")
         check_name(path, record)
         records.setdefault(record["system"], {})[str(record["seed"])] = record
     if not records:

@@ -1,93 +1,89 @@
-"""What JSON records must hold for the tables and pages that read them; other keys are allowed."""
+"""Fields of JSON records that tables and pages read; other keys are allowed."""
 
 import json
 import textwrap
-from collections.abc import Callable
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
+from typing import Literal, Required
 
-import fastjsonschema
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 from ..trees.text import read_lines
 
-TEXT = {"type": "string"}
-NUMBER = {"type": "number"}
-COUNT = {"type": "integer", "minimum": 0}
-
-
-def _keys(required: dict, optional: dict | None = None) -> dict:
-    """Schema of an object with named keys."""
-    return {"type": "object", "properties": {**required, **(optional or {})}, "required": list(required)}
-
-
-def _map(values: dict) -> dict:
-    """Schema of an object with keys of any name."""
-    return {"type": "object", "additionalProperties": values}
-
-
-def _list(items: dict, length: int | None = None) -> dict:
-    return {"type": "array", "items": items, **({} if length is None else {"minItems": length, "maxItems": length})}
-
-
-def _or_null(schema: dict) -> dict:
-    return {"anyOf": [schema, {"type": "null"}]}
-
-
-_SCORE = _keys({"score": NUMBER}, {"signature": TEXT})
-_SHARE = _keys({"accuracy": NUMBER})
-_AGREEMENT = _keys({"overall": _SHARE}, {"attractors": _map(_SHARE), "distance": _map(_SHARE)})
-_SCORES = _keys({"BLEU": _keys({"score": NUMBER, "signature": TEXT})}, {"chrF": _SCORE, "agreement": _AGREEMENT})
-_WHOSE = {"system": TEXT, "seed": {"type": ["integer", "string"]}}
-
-# what the tables of an experiment need besides
-_OF_TRAINING = {
-    **{"family": TEXT, "trees": TEXT, "commit": TEXT, "stopped": TEXT, "updates": NUMBER, "minutes": _map(NUMBER)},
-    **{"sha256": _map(TEXT), "checkpoint": _keys({"chosen": TEXT})},
-}
-_SOMETIMES = {
-    **{"corpus": TEXT, "commits": _list(TEXT)},
-    "curve": _list(_keys({"updates": NUMBER, "loss": NUMBER}, {"bleu": NUMBER})),
-}
-_COMMANDS = {"train": TEXT, "generate": TEXT}
-
-RUN = _keys({**_WHOSE, "scores": _map(_SCORES)}, {**_OF_TRAINING, **_SOMETIMES, "commands": _keys({}, _COMMANDS)})
-"""Record of a run of a system, as `compare --results` and `report` read it."""
-TRAINED = _keys({**_WHOSE, "scores": _map(_SCORES), **_OF_TRAINING, "commands": _keys(_COMMANDS)}, _SOMETIMES)
-"""The same as an experiment writes it."""
-
-_PAIRS = {"format": {"const": 1}, "name": TEXT, "digest": TEXT, "details": _map(_list(TEXT))}
-_HEADS = _keys(
-    {"DA": NUMBER, "UA": NUMBER, "UAS": NUMBER, "relations": _map(_keys({"words": COUNT, "DA": NUMBER}))},
-)
-CONTRAST = _keys({**_PAIRS, "measure": TEXT, "correct": _list(NUMBER), "incorrect": _list(NUMBER)})
-"""Record of `contrast --output`."""
 FORMAT = 3
 """Of what `compare --format json` prints."""
 
 
-def read_json(path: str | Path, schema: dict, advice: str) -> dict:
+class Score(TypedDict):
+    score: float
+    signature: str
+
+
+class Scores(TypedDict):
+    BLEU: Score
+
+
+class Run(TypedDict, total=False):
+    """Record of a run of a system, as `compare --results` and `report` read it."""
+
+    system: Required[str]
+    seed: Required[int | str]
+    scores: Required[dict[str, Scores]]
+    corpus: str
+    family: str
+    trees: str
+    commit: str
+    commits: list[str]
+    stopped: str
+    updates: float
+    minutes: dict[str, float]
+    sha256: dict[str, str]
+    commands: dict[str, str]
+
+
+TRAINED = Run.__annotations__.keys() - {"corpus", "commits"}
+"""Fields that every record of an experiment has."""
+
+
+class Contrast(TypedDict):
+    """Record of `contrast --output`."""
+
+    format: Literal[1]
+    name: str
+    digest: str
+    details: dict[str, list[str]]
+    measure: str
+    correct: list[float]
+    incorrect: list[float]
+
+
+def read_json(path: str | Path, kind: type, advice: str, needed: Collection[str] = ()) -> dict:
     """Read a JSON file, plain or gzipped, and check it.
 
     Args:
-        schema: one of this module.
+        kind: one of this module.
         advice: what a user can do about a file that is wrong.
+        needed: fields that it must have besides.
 
-    Raises ValueError: it cannot be read, or differs from the schema; the message names the place.
+    Raises ValueError: it cannot be read, or is of another kind; the message names the place.
     """
     try:
         content = json.loads("\n".join(read_lines(path)), parse_constant=_no_number)
+        _adapter(kind).validate_python(content, strict=True)
+        if missing := sorted(needed - content.keys()):
+            raise ValueError(f"{missing[0]} is missing")
+    except ValidationError as error:
+        fault = error.errors()[0]
+        said = f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
+        raise ValueError(f"{path}: not a record ({textwrap.shorten(said, 150)}); {advice}") from None
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: not a record ({error}); {advice}") from None
-    try:
-        _checker(json.dumps(schema))(content)
-    except fastjsonschema.JsonSchemaValueException as error:
-        raise ValueError(f"{path}: not a record ({textwrap.shorten(error.message, 150)}); {advice}") from None
     return content
 
 
-@cache
-def _checker(schema: str) -> Callable[[object], object]:
-    return fastjsonschema.compile(json.loads(schema), use_default=False)
+_adapter = cache(TypeAdapter)
 
 
 def _no_number(text: str) -> float:

@@ -1,11 +1,14 @@
 """An experiment's file, read from TOML: what is trained on what, for how long, how it is scored."""
 
+import json
 import re
 import shlex
 import tomllib
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from pathlib import Path
-from typing import get_args, get_origin
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as typed
 
 NAME = "experiment.toml"
 """The file in the folder of an experiment."""
@@ -16,21 +19,14 @@ CHECKOUT = USER_DIR.parent
 TREES = ("gold", "parser", "random", "linear", "ud")
 # those that are made of the parser's: kind -> `perturb --trees`
 PERTURBED = {"linear": "right", "random": "random"}
-_TYPES = {
-    str: 'a text, such as "a"',
-    int: "a whole number",
-    bool: "true or false",
-    tuple[str, ...]: 'a list of texts, such as ["a"]',
-    tuple[int, ...]: "a list of whole numbers, such as [1]",
-    dict[str, str]: 'a table of texts, such as { a = "b" }',
-}
+_CHECKED = ConfigDict(extra="forbid")  # what is not a field is refused
 
 
 class PlanError(ValueError):
     """The file, or what is there of an earlier run, is not what it should be. The message is for the user."""
 
 
-@dataclass(frozen=True)
+@typed(frozen=True, config=_CHECKED)
 class Family:
     """What the systems of a family have in common.
 
@@ -55,7 +51,7 @@ class Family:
     baseline: str = ""
 
 
-@dataclass(frozen=True)
+@typed(frozen=True, config=_CHECKED)
 class Split:
     """A split to translate.
 
@@ -64,17 +60,15 @@ class Split:
         reference: text below the output folder, a sentence a line.
         source: the same in the other language, to tell sentences by their length, or none.
         labels: file with a label a line, to tell sentences by these as well, or none.
-        challenge: challenge.tsv of the agreement corpus, below the output folder, or none.
     """
 
     subset: str
     reference: str
     source: str = ""
     labels: str = ""
-    challenge: str = ""
 
 
-@dataclass(frozen=True)
+@typed(frozen=True, config=_CHECKED)
 class Corpus:
     """Raw parallel text: files PREFIX.SOURCE and PREFIX.TARGET, plain or .gz.
 
@@ -96,7 +90,7 @@ class Corpus:
         return {"train": self.train, "valid": self.valid, **self.tests}
 
 
-@dataclass(frozen=True)
+@typed(frozen=True, config=_CHECKED)
 class Cleaning:
     """Which training pairs are left out; see `corpus.clean`. Nothing is left out of the other sets.
 
@@ -113,7 +107,7 @@ class Cleaning:
     repeated: bool = True
 
 
-@dataclass(frozen=True)
+@typed(frozen=True, config=_CHECKED)
 class Budget:
     """A limit of time, and as much of the experiment as fits into it; see `settings.fit_budget`.
 
@@ -135,7 +129,7 @@ class Budget:
         return float(found[1]) * (60 if found[2] == "h" else 1)
 
 
-@dataclass(frozen=True)
+@typed(frozen=True, config=_CHECKED)
 class Text:
     """How raw text becomes pieces and trees: options of `fairseq-syntax preprocess --raw`; `joined`: dictionary."""
 
@@ -155,7 +149,7 @@ class Text:
     parser_lowercase: bool = False
 
 
-@dataclass(frozen=True)
+@typed(frozen=True, config=_CHECKED)
 class System:
     """A line of the table.
 
@@ -179,7 +173,7 @@ class System:
     control: str = ""
 
 
-@dataclass(frozen=True)
+@typed(frozen=True, config=_CHECKED)
 class Plan:
     """An experiment. It begins with raw text ([corpus], [text]), or a script makes its data.
 
@@ -238,32 +232,19 @@ class Plan:
         return replace(self, seeds=self.seeds[:seeds], families=families)
 
 
-def _fits(value: object, kind: type) -> bool:
-    """Whether a value of TOML is of the type of a field."""
-    if isinstance(value, list):
-        return get_origin(kind) is tuple and all(type(each) is get_args(kind)[0] for each in value)
-    if isinstance(value, dict):
-        return get_origin(kind) is dict and all(type(each) is get_args(kind)[1] for each in value.values())
-    return type(value) is kind  # `true` is a number to isinstance
+_PARTS = {"splits": Split, "families": Family, "systems": System}
+_KINDS = {**_PARTS, "corpus": Corpus, "cleaning": Cleaning, "text": Text, "budget": Budget}
 
 
-def _build(kind: type, where: str, values: object, **more):
-    """A dataclass from a table of the file; unknown and missing keys, and values of another type, are named."""
-    if not isinstance(values, dict):
-        raise PlanError(f"{where}: must be a table, such as {{ {fields(kind)[0].name} = … }}")
-    known = {field.name for field in fields(kind)}
-    unknown = sorted(values.keys() - (known - more.keys()))
-    if unknown:
-        raise PlanError(f"{where}: {unknown[0]} is not a setting; choose from {', '.join(sorted(known - more.keys()))}")
-    kinds = {field.name: field.type for field in fields(kind)}
-    for key, value in values.items():
-        if not _fits(value, kinds[key]):
-            raise PlanError(f"{where}: {key} = {value!r}: give {_TYPES[kinds[key]]}")
-    values = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
-    try:
-        return kind(**values, **more)
-    except TypeError as error:
-        raise PlanError(f"{where}: {str(error).split('__init__() ')[-1]}") from None
+def _fault(error: ValidationError) -> str:
+    """The first fault of a file: its place, what was found, and what is allowed there."""
+    fault = error.errors()[0]
+    *inside, last = map(str, fault["loc"])
+    if fault["type"] == "unexpected_keyword_argument":
+        known = ", ".join(sorted(each.name for each in fields(_KINDS[inside[0]] if inside else Plan)))
+        return f"{'.'.join(inside)}: {last} is not a setting; choose from {known}".removeprefix(": ")
+    found = "" if fault["type"] == "missing" else f" = {fault['input']!r}"
+    return f"{'.'.join([*inside, last])}{found}: {fault['msg'][0].lower()}{fault['msg'][1:]}"
 
 
 def _inherit(path: Path, families: dict) -> None:
@@ -290,23 +271,17 @@ def read_plan(path: Path, whole: bool = False) -> Plan:
         content = tomllib.loads(path.read_text(encoding="utf8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise PlanError(f"{path}: {error}") from None
-    for key in ("splits", "families", "systems"):
-        if not isinstance(content.get(key, {}), dict):
-            raise PlanError(f"{path}: {key} = {content[key]!r}: give a table, [{key}]")
-    _inherit(path, content.get("families", {}))
-    parts: dict = {}
-    for key, kind in (("splits", Split), ("families", Family), ("systems", System)):
-        parts[key] = {
-            name: _build(kind, f"{path}: {key}.{name}", values, **({"name": name} if kind is System else {}))
-            for name, values in content.pop(key, {}).items()
-        }
-    kinds = {"corpus": Corpus, "cleaning": Cleaning, "text": Text, "budget": Budget}
-    for key in kinds.keys() & content.keys():
-        parts[key] = _build(kinds[key], f"{path}: {key}", content.pop(key))
-    for name, system in parts["systems"].items():
-        if not system.control and f"{name}-linear" in parts["systems"]:
-            parts["systems"][name] = replace(system, control=f"{name}-linear")
-    plan = _of_raw_text(_build(Plan, str(path), content, path=path, **parts))
+    tables = {key: content.get(key) for key in _PARTS if isinstance(content.get(key), dict)}
+    _inherit(path, tables.get("families", {}))
+    for name, values in tables.get("systems", {}).items():
+        if isinstance(values, dict):
+            control = f"{name}-linear" if f"{name}-linear" in tables["systems"] else ""
+            tables["systems"][name] = {"control": control} | values | {"name": name}
+    try:
+        plan = TypeAdapter(Plan).validate_json(json.dumps(content | {"path": str(path)}, default=str), strict=True)
+    except ValidationError as error:
+        raise PlanError(f"{path}: {_fault(error)}") from None
+    plan = _of_raw_text(plan)
     for name, family in plan.families.items():
         _check_family(f"{path}: families.{name}", family)
     for system in plan.systems.values():

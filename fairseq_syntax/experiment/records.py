@@ -1,7 +1,6 @@
 """What is recorded of a run: how it went, what it ran on, how good it is."""
 
 import importlib.metadata
-import importlib.util
 import json
 import os
 import platform
@@ -15,7 +14,7 @@ import sacrebleu
 
 from ..files import checksum
 from ..trees import text
-from .plan import CHECKOUT, USER_DIR, PlanError, Split
+from .plan import CHECKOUT, PlanError, Split
 
 _JSON = re.compile(r"\| INFO \| (train|valid) \| (\{.*\})$")
 # Programs do not import what lies about in the folder that they are started in, and say at once what they do.
@@ -166,41 +165,18 @@ def read_lines(path: Path) -> list[str]:
 # --- scores -----------------------------------------------------------------------------------------------------------
 
 
-def bleu(hypotheses: list[str], references: list[str], tokenize: str) -> dict:
-    """BLEU with a tokenizer of sacrebleu, none for text that is in tokens already: score and signature."""
-    return _score(sacrebleu.BLEU(tokenize=tokenize, force=tokenize == "none"), hypotheses, references)
-
-
 def scores(hypotheses: list[str], out: Path, split: Split, tokenize: str) -> dict:
-    """BLEU and chrF with signatures, and agreement where the split has a challenge.
+    """BLEU, with a tokenizer of sacrebleu (none: text is in tokens already), and chrF, with signatures.
 
-    Raises:
-        PlanError: hypotheses and references differ in number, or the challenge is not one.
+    Raises PlanError: hypotheses and references differ in number.
     """
     references = read_lines(out / split.reference)
     if len(hypotheses) != len(references):
         raise PlanError(f"{out / split.reference}: {len(references)} lines, but {len(hypotheses)} translations")
-    result = {"BLEU": bleu(hypotheses, references, tokenize), "chrF": _score(sacrebleu.CHRF(), hypotheses, references)}
-    if split.challenge:
-        judge = _agreement()
-        try:
-            result["agreement"] = judge.score(judge.read_challenge(out / split.challenge), hypotheses)
-        except judge.ScoreError as error:
-            raise PlanError(str(error)) from None
-    return result
+    metrics = {"BLEU": sacrebleu.BLEU(tokenize=tokenize, force=tokenize == "none"), "chrF": sacrebleu.CHRF()}
+    return {name: _score(metric, hypotheses, references) for name, metric in metrics.items()}
 
 
 def _score(metric, hypotheses: list[str], references: list[str]) -> dict:
     score = metric.corpus_score(hypotheses, [references]).score
     return {"score": score, "signature": str(metric.get_signature())}
-
-
-@cache
-def _agreement():
-    """The scorer of the agreement corpus, among the examples: in a wheel in the package, in a checkout beside it."""
-    places = (folder / "examples" / "agreement" / "score.py" for folder in (USER_DIR, CHECKOUT))
-    spec = importlib.util.spec_from_file_location("agreement_score", next(filter(Path.is_file, places)))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # its dataclasses look themselves up
-    spec.loader.exec_module(module)
-    return module

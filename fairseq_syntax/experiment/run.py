@@ -27,6 +27,7 @@ from ..data.text.recipe import FILE as RECIPE
 from ..data.text.tokenizers import load_detokenizer
 from ..evaluate.corpus import read_output
 from ..evaluate.schemas import TRAINED, check_name, read_json
+from ..evaluate.schemas import Run as Record
 from ..files import lock, written
 from ..trees.characters import to_text
 from .plan import CHECKOUT, USER_DIR, Family, Plan, PlanError, System
@@ -423,7 +424,7 @@ def read_records(plan: Plan, results: Path, only: Collection[Path] | None = None
         run = runs[path]
         _check_splits(plan, path, record)
         for verb, now in run.commands().items():
-            then = record["commands"][verb].replace("--cpu ", "", 1)
+            then = record["commands"].get(verb, "").replace("--cpu ", "", 1)
             if then != now:
                 raise PlanError(
                     f"{path}: fairseq-{verb} had other options than {plan.path} has; remove the record and run it "
@@ -436,9 +437,7 @@ def _check_splits(plan: Plan, path: Path, record: dict) -> None:
     """Raise PlanError unless a record has scores of its experiment's splits alone, with its tokenizer."""
     for name in plan.splits.keys() ^ record["scores"].keys():
         raise PlanError(f"{path}: it and {plan.path} do not both have {name}; remove the record to run it again")
-    for name, split in plan.splits.items():
-        if bool(split.challenge) != ("agreement" in record["scores"][name]):
-            raise PlanError(f"{path}: {name} had another challenge; remove the record to run it again")
+    for name in plan.splits:
         signature = record["scores"][name]["BLEU"]["signature"]
         if f"tok:{plan.tokenize}" not in signature:
             raise PlanError(
@@ -450,7 +449,7 @@ def _check_splits(plan: Plan, path: Path, record: dict) -> None:
 def load(path: Path) -> dict:
     """The record of a run. Raises PlanError if the file is not one, or of another run than its name says."""
     try:
-        record = read_json(path, TRAINED, "remove it to run it again")
+        record = read_json(path, Record, "remove it to run it again", TRAINED)
         check_name(path, record)
     except ValueError as error:
         raise PlanError(str(error)) from None

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -338,6 +339,21 @@ def test_bleu_comes_out_again_from_the_translations(results, tmp_path, name):
     command = [sys.executable, script, "--output", corpus, "--train", "0", "--seed", "1", *GENERATED[name]]
     subprocess.run(command, check=True, capture_output=True)
     assert recomputed(results, RESULTS / name, corpus.iterdir(), 4)
+    # and agreement of records that have none yet
+    import compared
+
+    for file in (RESULTS / name).glob("transformer-1.*"):
+        shutil.copy(file, tmp_path)
+    path = tmp_path / "transformer-1.json"
+    record = json.loads(path.read_text())
+    bare = {split: {"BLEU": scores["BLEU"]} for split, scores in record["scores"].items()}
+    path.write_text(json.dumps(record | {"scores": bare}))
+    compared.main(EXPERIMENTS / f"{name}.toml", tmp_path, tmp_path)
+    again = json.loads(path.read_text())["scores"]
+    assert (
+        again["challenge"]["agreement"] == record["scores"]["challenge"]["agreement"]
+        and "agreement" not in again["test"]
+    )
 
 
 @pytest.mark.parametrize("corpus", sorted(set(RECORDED) - GENERATED.keys()))

@@ -36,7 +36,7 @@ def test_a_room_does_not_grow(room):
 
 # each goes when the place is rewritten
 OWN_PROGRAM = {"experiment/corpus.py"}
-BY_PATH = {"experiment/records.py"}
+BY_PATH: set[str] = set()
 
 
 def offenders() -> tuple[set[str], set[str]]:

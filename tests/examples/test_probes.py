@@ -5,6 +5,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ seeds = [1]
 
 [splits]
 valid = { subset = "valid", reference = "corpus/valid.de" }
-challenge = { subset = "test", reference = "corpus/challenge.de", challenge = "corpus/challenge.tsv" }
+challenge = { subset = "test", reference = "corpus/challenge.de" }
 
 [families.transformer]
 data = "data-bin"
@@ -125,7 +126,7 @@ def test_each_is_asked_once_and_recorded(ask, folder):
     assert higher == record.right.tolist() and followed["digest"] == record.digest
 
     without = found["unparsed"]["pascal"]["1"]["scores"]["challenge"]
-    assert 0 < without["BLEU"]["score"] < 95 and without["agreement"]["overall"]["n"] == 5
+    assert 0 < without["BLEU"]["score"] < 95
 
     written = {path: path.stat().st_mtime_ns for path in (folder / "results").rglob("*.gz")}
     status, printed, _ = ask(folder)
@@ -136,7 +137,7 @@ def test_each_is_asked_once_and_recorded(ask, folder):
 
 def test_a_checkpoint_that_goes_away_is_one_failure(ask, folder, monkeypatch):
     begun = folder / "out" / "runs" / "pascal-1" / "command.txt"
-    monkeypatch.setattr("probes.check_files", lambda probe, out: begun.unlink())
+    monkeypatch.setattr("probes.held_folder", lambda *lock: nullcontext(begun.unlink()))
     status, _, said = ask(folder, "--probes", "elsewhere", FOLDER_OF_PAIRS=str(folder))
     begun.write_text(f"{TRAINED}\n", encoding="utf8")
     assert status == 1
@@ -150,22 +151,10 @@ def test_what_cannot_be_asked_is_said(ask, folder, tmp_path):
         return said
 
     assert "$FOLDER_OF_PAIRS is not set" in refusal("elsewhere")
-    said = refusal("elsewhere", FOLDER_OF_PAIRS=str(tmp_path))
-    assert f"{tmp_path}/any is not there; give the right place of $FOLDER_OF_PAIRS/any" in said
-    said = refusal("treebank", TREEBANK=str(tmp_path / "gold.conllu"))
-    assert f"{tmp_path}/gold.conllu is not there; give the right place of $TREEBANK" in said
-    pairs, answers = folder / "out" / "pairs", folder / "results" / "attachment"
-    answers.mkdir(exist_ok=True)
-    pairs.rename(tmp_path / "away")
-    answers.rename(tmp_path / "answers")
-    said = refusal("attachment")
-    assert f"{pairs}/attachment is not there; remove {folder}/out/prepared and run the experiment" in said
-    (tmp_path / "away").rename(pairs)
-    (tmp_path / "answers").rename(answers)
     assert "--probes elsehwere: choose from attachment" in refusal("elsehwere")
     begun = folder / "out" / "runs" / "pascal-1" / "command.txt"
     begun.write_text(f"{TRAINED} --lr 1\n", encoding="utf8")
-    said = refusal("elsewhere")
+    said = refusal("elsewhere", FOLDER_OF_PAIRS=str(tmp_path))
     begun.write_text(f"{TRAINED}\n", encoding="utf8")
     assert "not the training of" in said
 
