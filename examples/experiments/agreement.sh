@@ -11,12 +11,9 @@ SOURCE=en TARGET=de WORKERS=1
 corpus="$OUT/corpus"
 
 run rm -rf "$OUT"/{corpus,pairs,parser,random,multitask,characters} "$OUT/data-bin-"*
-run mkdir -p "$OUT"
+run mkdir -p "$OUT"/{parser,random,characters}
 run python "$EXAMPLES/agreement/generate.py" --output "$corpus" --train "$TRAIN" --seed 1
 run python "$EXAMPLES/agreement/pairs.py" --corpus "$corpus" --output "$OUT/pairs" # and kinds of sentences
-for kind in parser random characters; do
-    run mkdir -p "$OUT/$kind"
-done
 for split in train valid test challenge; do
     for kind in parser random; do
         for language in en de; do
@@ -31,6 +28,12 @@ for split in train valid test challenge; do
     for language in en de; do
         run fairseq-syntax characters --input "$corpus/$split.$language" --output "$OUT/characters/$split.$language"
     done
+done
+for kind in agreement attachment; do # pairs for the models of characters
+    for file in src.en tgt.correct.de tgt.incorrect.de; do
+        run fairseq-syntax characters --input "$OUT/pairs/$kind/$file" --output "$OUT/pairs/$kind/characters/$file"
+    done
+    run cp "$OUT/pairs/$kind/details.tsv" "$OUT/pairs/$kind/characters/"
 done
 for kind in parser random; do # how good they are
     run_to "$OUT/$kind/attachment.txt" fairseq-syntax attachment --predicted "$OUT/$kind/test.en.conllu" \

@@ -147,6 +147,7 @@ class Question:
             return
         given = VERBS[self.probe.verb]
         asked = _filled(getattr(self.probe, given), self.run.out)
+        asked += "/characters" if self.run.family.characters else ""
         command = ["fairseq-syntax", self.probe.verb, *model, f"--{given}", asked]
         if self.probe.verb == "contrast":
             command += ["--name", self.run.name, *self._parser()]

@@ -342,7 +342,7 @@ graph() {
     *) stop "${system:+system $system: }give lgp, lgp_plus or parser; no other one learns a graph" ;;
     esac
     [[ ! -s "$gold.gz" ]] || gold="$gold.gz"
-    local model=("$data" --path "$checkpoint" "${DEVICE[@]}" ${LOWERCASE:+--lowercase} --decoder eisner)
+    local model=("$data" --path "$checkpoint" "${DEVICE[@]}" --decoder eisner)
     run_to "$name.attachment.txt" fairseq-syntax attachment "${model[@]}" --gold "$gold" "${@:2}"
     [[ -n "$DRY_RUN" ]] || cat "$name.attachment.txt"
     run fairseq-syntax look "${model[@]}" --input "$gold" --sentence "${SENTENCE:-3}" --kind tree --draw "$name.tree.svg" \

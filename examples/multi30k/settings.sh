@@ -68,6 +68,7 @@ prepare() {
     run fairseq-syntax preprocess --source-lang "$SOURCE" --target-lang "$TARGET" --joined-dictionary --workers "$WORKERS" \
         --trainpref "$BPE/train" --validpref "$BPE/valid" --testpref "$BPE/test,$BPE/test1" \
         --destdir "$OUT/data-bin" --overwrite
+    run cp "$OUT/bpe.codes" "$OUT/data-bin/codes" # for words of treebanks
 
     multitask_data "$BPE" "$OUT/bpe-multitask" "$OUT/data-bin-multitask" valid test test1
 }

@@ -31,19 +31,19 @@ esac
 # No parses: trees are latent.
 prepare() {
     local language split
-    run mkdir -p "$TEXT" "$BPE"
+    run rm -rf "$DATA_BIN"
+    run mkdir -p "$TEXT" "$BPE" "$DATA_BIN"
     multi30k_text "$TEXT" train train
     multi30k_text "$TEXT" valid val
     multi30k_text "$TEXT" test test_2016_flickr
     multi30k_text "$TEXT" test1 test_2017_flickr
     for language in en de; do
-        run subword-nmt learn-bpe -s "$MERGES" --input "$TEXT/train.$language" --output "$OUT/bpe.codes.$language"
+        run subword-nmt learn-bpe -s "$MERGES" --input "$TEXT/train.$language" --output "$DATA_BIN/codes.$language"
         for split in train valid test test1; do
-            run subword-nmt apply-bpe -c "$OUT/bpe.codes.$language" \
+            run subword-nmt apply-bpe -c "$DATA_BIN/codes.$language" \
                 --input "$TEXT/$split.$language" --output "$BPE/$split.$language"
         done
     done
-    run rm -rf "$DATA_BIN"
     run fairseq-preprocess --source-lang en --target-lang de --workers "$WORKERS" --trainpref "$BPE/train" \
         --validpref "$BPE/valid" --testpref "$BPE/test,$BPE/test1" --destdir "$DATA_BIN"
 }
@@ -69,9 +69,7 @@ evaluate() {
 #   SENTENCE        number of the sentence of the test set to draw
 trees() {
     local system="${1:-}" folder treebank words model
-    : "${UD_EN:=}" "${UD_DE:=}"
-    : "${SENTENCE:=3}"
-    : "${LOWERCASE=1}" # Multi30k is lower-cased; LOWERCASE= for models of text that is not
+    : "${UD_EN:=}" "${UD_DE:=}" "${SENTENCE:=3}"
     check_system "$system"
     folder="$OUT/trees/$PAIR-$system-$SEED"
     model=("$DATA_BIN" --path "$OUT/checkpoints/$PAIR-$system-$SEED/checkpoint_best.pt" "${DEVICE[@]}")
@@ -81,7 +79,6 @@ trees() {
     de) treebank="$UD_DE" words=(--collapse-ranges) ;;
     *) treebank="" words=() ;;
     esac
-    words+=(--bpe subword_nmt --bpe-codes "$OUT/bpe.codes.$SOURCE" ${LOWERCASE:+--lowercase})
 
     run mkdir -p "$folder"
     if [[ -n "$treebank" ]]; then

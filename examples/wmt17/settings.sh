@@ -38,13 +38,14 @@ binarize() {
     local language
     run mkdir -p "$BPE"
     for language in "$SOURCE" "$TARGET"; do
-        unless_there "$OUT/bpe.codes.$language" run_filter "$TEXT/train.$language" "$OUT/bpe.codes.$language" \
+        unless_there "$OUT/codes.$language" run_filter "$TEXT/train.$language" "$OUT/codes.$language" \
             subword-nmt learn-bpe -s "$MERGES"
     done
-    apply_codes "$OUT/bpe.codes.%"
+    apply_codes "$OUT/codes.%"
     run rm -rf "$DATA"
     run fairseq-preprocess --source-lang "${LANGUAGES[1]}" --target-lang "${LANGUAGES[0]}" --workers "$WORKERS" --trainpref "$BPE/train" \
         --validpref "$BPE/valid" --testpref "$(test_prefixes "$BPE")" --destdir "$DATA"
+    run cp "${LANGUAGES[@]/#/$OUT/codes.}" "$DATA" # for words of treebanks
 }
 
 # For both directions; no parses, trees are latent.

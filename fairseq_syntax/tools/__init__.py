@@ -2,6 +2,6 @@
 
 The functions take plain arguments and return tables, figures or dataclasses, so that `from fairseq_syntax.tools.whatif
 import whatif` works in a notebook. A new verb needs a file with a `main = Verb(…)`, see `verb`, and a line in
-`cli.program.GROUPS`. Other files are shared: `verb` has common options; `preparation`, `models`, `latent_trees`,
-`word_attention` and `views` load and inspect models; `constituents` belongs to `look`.
+`cli.program.GROUPS`. Other files are shared: `verb` has common options; `models`, `latent_trees`, `word_attention`
+and `views` load and inspect models.
 """

@@ -10,21 +10,18 @@ In a Transformer's decoder, attention is averaged over heads and layers unless y
 examples:
   fairseq-syntax align data-bin --path pascal.pt --subset test --output test.align
   fairseq-syntax align data-bin --path pascal.pt --subset test --layer 0 --translate test.hyp.de
-  fairseq-syntax align data-bin --path transformer.pt --source news.en --target news.de --bpe subword_nmt \\
-      --bpe-codes codes
+  fairseq-syntax align data-bin --path transformer.pt --source news.en --target news.de
 """
 
 import argparse
 import copy
 import sys
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from ..files import STDIO, written
 from ..trees.text import TreeFormatError, read_lines
 from . import verb
-from .preparation import Preparation
 
 
 @dataclass
@@ -133,18 +130,16 @@ def read_split(loaded, subset: str, translate: bool = False) -> Pairs:
     return Pairs(dataset, *sides, [f"{subset}, sentence {i}" for i in range(len(dataset))])
 
 
-def read_files(loaded, source: str, target: str | None, preparation: Preparation) -> Pairs:
+def read_files(loaded, source: str, target: str | None) -> Pairs:
     """The pairs of two files, or the sentences of one file for the model to translate.
 
     Raises TreeFormatError: the numbers of lines differ, or a source cannot be parsed.
     """
     from .models import encode_line
 
-    cfg = loaded.task.cfg
-    texts: list[Sequence[str]] = []
-    for side, (path, language) in enumerate(((source, cfg.source_lang), (target, cfg.target_lang))):
-        prepare = preparation.of_side(side, language)
-        texts.append([prepare(line) for line in read_lines(path)] if path else [])
+    texts = [
+        [loaded.pieces(line, path is target) for line in read_lines(path)] if path else [] for path in (source, target)
+    ]
     if target and len(texts[0]) != len(texts[1]):
         raise TreeFormatError(
             f"{source} has {len(texts[0])} lines and {target} {len(texts[1])}; give a translation for every line"
@@ -166,7 +161,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--layer", type=int, metavar="N", help="decoder layer of a Transformer, from 0 (default: mean over all)")
     add("--head", type=int, metavar="N", help="attention head of these layers, from 0 (default: mean over all)")
     verb.add_shared(parser, "--subword-type")
-    verb.add_preparation(parser)
     verb.add_parsers(parser)
     verb.add_search(parser)
     verb.add_shared(parser, "--max-tokens", "--overwrite")
@@ -178,9 +172,6 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error("give --subset or --source, not both")
     if bool(args.target) == bool(args.translate) if args.source else bool(args.target):
         parser.error("--source needs --target or --translate, not both; --target needs --source")
-    if not args.source and (args.bpe or args.tokenizer or args.lowercase):
-        parser.error("--bpe, --tokenizer and --lowercase are for --source; a split is already segmented")
-    verb.check_preparation(parser, args)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -189,7 +180,7 @@ def run(args: argparse.Namespace) -> None:
     loaded = load(args.path, args.data, args.cpu)
     loaded.choose_parser(args.parser, verb.parser_options(args))
     if args.source:
-        pairs = read_files(loaded, args.source, args.target, loaded.preparation(verb.preparation_of(args)))
+        pairs = read_files(loaded, args.source, args.target)
     else:
         pairs = read_split(loaded, args.subset or "test", bool(args.translate))
     alignment = align(

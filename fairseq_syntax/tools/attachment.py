@@ -18,8 +18,7 @@ among the dependents of verbs. --sharpness shows how certain a model is about he
   % trees     graphs whose most probable heads form a tree
 
 examples:
-  fairseq-syntax attachment data-bin --path checkpoint_best.pt --gold en_ewt.test.conllu.gz --lowercase \\
-      --bpe subword_nmt --bpe-codes codes.en
+  fairseq-syntax attachment data-bin --path checkpoint_best.pt --gold en_ewt.test.conllu.gz
   fairseq-syntax attachment --predicted trees.conllu --gold en_ewt.test.conllu.gz --by deprel --grammar
 """
 
@@ -35,7 +34,6 @@ from . import verb
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     verb.add_checkpoint_arguments(parser)
-    verb.add_preparation(parser, tokenizer=False)
     verb.add_shared(parser, "--subword-type")
     verb.add_tree_arguments(parser)
     add("--gold", required=True, metavar="FILE", help="treebank (CoNLL-U, plain or .gz)")
@@ -66,7 +64,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     verb.check_checkpoint_arguments(parser, args, required=False)
-    verb.check_preparation(parser, args)
     if args.path and args.predicted:
         parser.error("give DATA and --path, or --predicted, not both")
     if args.sharpness and not args.path:
@@ -169,10 +166,9 @@ def run(args: argparse.Namespace) -> None:
         from .models import load
 
         loaded = load(args.path, args.data, args.cpu)
-        preparation = loaded.preparation(verb.preparation_of(args))
         inducer = TreeInducer(loaded, args.decoder, args.evidence, args.batch_size)
-        graphs = induced_trees(inducer, Cutter(loaded, preparation, args.subword_type), gold, args.gold)
-        name, predicted, note = loaded.architecture, [graph.heads for graph in graphs], inducer.note(preparation)
+        graphs = induced_trees(inducer, Cutter(loaded, args.subword_type), gold, args.gold)
+        name, predicted, note = loaded.architecture, [graph.heads for graph in graphs], inducer.note()
     treebank = Treebank(gold, args.min_words)
     if not treebank.scored:
         raise ValueError(f"{args.gold}: no sentence with a tree and {args.min_words} or more words; give a treebank")

@@ -12,8 +12,7 @@ examples:
   fairseq-syntax contrast data-bin --path pascal.pt --pairs pairs/agreement --parser conllu \\
       --parser-model pairs/agreement/trees.en.conllu --output pascal.json
   fairseq-syntax contrast data-bin --path lisa.pt --pairs pairs/agreement --beside pascal.json
-  fairseq-syntax contrast data-bin --path transformer.pt --pairs lingeval/np_agreement --tokenizer moses --lowercase \\
-      --bpe subword_nmt --bpe-codes codes
+  fairseq-syntax contrast data-bin --path transformer.pt --pairs lingeval/np_agreement
   fairseq-syntax contrast --pairs pairs/agreement --beside transformer.json pascal.json --format markdown
 """
 
@@ -22,7 +21,6 @@ import sys
 
 from ..files import written
 from . import verb
-from .preparation import Preparation
 
 _FILES = {"source": "sources", "correct": "correct translations", "incorrect": "incorrect translations"}
 
@@ -38,7 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--score", choices=["sum", "mean"], default="sum", help="sum or mean of token log-probabilities (default: sum)")
     add("--beside", nargs="+", default=[], metavar="FILE", help="records of other systems, the baseline first")
     add("--output", metavar="FILE", help="record of this system, as JSON; - is stdout, instead of the tables")
-    verb.add_preparation(parser)
     add("--source-prefix", default="", metavar="TOKENS", help="tokens to put before every source, such as <translate>")
     add("--source-suffix", default="", metavar="TOKENS", help="tokens to put after every source")
     verb.add_parsers(parser)
@@ -54,7 +51,6 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     files = [getattr(args, name) for name in _FILES]
     if (args.pairs is None) != all(files) or (args.pairs and any(files)):
         parser.error("give --pairs, or --source, --correct and --incorrect")
-    verb.check_preparation(parser, args)
 
 
 def contrast(
@@ -62,7 +58,6 @@ def contrast(
     pairs,
     name: str | None = None,
     score: str = "sum",
-    preparation: Preparation | None = None,
     source_prefix: str = "",
     source_suffix: str = "",
     max_tokens: int = 4000,
@@ -74,7 +69,6 @@ def contrast(
         pairs: pairs from `evaluate.minimal_pairs.read_pairs`.
         name: name of the system.
         score: `sum` or `mean` of token log-probabilities.
-        preparation: preparation of both sides; None for text that is already segmented.
         source_prefix, source_suffix: tokens to put before and after every source.
         max_tokens: largest batch, in tokens.
 
@@ -82,16 +76,16 @@ def contrast(
     """
     from ..evaluate.contrast import Record
 
-    cfg = loaded.task.cfg
     if loaded.task.target_dictionary is None:
         raise ValueError(
             f"{loaded.path}: {loaded.architecture} does not score translations; give a model that translates"
         )
-    preparation = loaded.preparation(preparation or Preparation())
-    prepare = [preparation.of_side(side, language) for side, language in enumerate((cfg.source_lang, cfg.target_lang))]
     forced = loaded.forced_scores(
-        [" ".join(filter(None, (source_prefix, prepare[0](source), source_suffix))) for source in pairs.sources],
-        [[prepare[1](text) for text in pair] for pair in zip(pairs.correct, pairs.incorrect, strict=True)],
+        [" ".join(filter(None, (source_prefix, loaded.pieces(source), source_suffix))) for source in pairs.sources],
+        [
+            [loaded.pieces(text, target=True) for text in pair]
+            for pair in zip(pairs.correct, pairs.incorrect, strict=True)
+        ],
         [f"{pairs.source_path}:{number}" for number in range(1, len(pairs) + 1)],
         max_tokens,
     )
@@ -126,9 +120,8 @@ def run(args: argparse.Namespace) -> None:
         # refuses equal names before anything is scored
         check_records([*records, Record(name, pairs.digest, args.score, [], [], pairs.details)])
         loaded.choose_parser(args.parser, verb.parser_options(args))
-        preparation = verb.preparation_of(args)
         ends = args.source_prefix, args.source_suffix
-        records.append(contrast(loaded, pairs, name, args.score, preparation, *ends, args.max_tokens))
+        records.append(contrast(loaded, pairs, name, args.score, *ends, args.max_tokens))
     if args.output:
         with written(args.output) as out:
             out.write(records[-1].as_json())

@@ -6,9 +6,10 @@ from ..registration import register
 register()  # before fairseq is imported, whose modules make the root logger print
 
 # isort: split
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -17,13 +18,14 @@ from fairseq.data import data_utils
 from tqdm import tqdm
 
 from ..data.arrays import ArrayReader, split_prefix
+from ..data.text.recipe import Side
 from ..data.text.tokenizers import add_joiners, normalize
+from ..files import checksum
 from ..trees import word_scores
 from ..trees.conllu import Sentence, read_conllu, without_parse
 from ..trees.spanning import DECODERS
 from ..trees.subwords import cut_control_tokens, split_words, without_joiners
 from .models import Loaded, NothingToShow, architectures, encode_line
-from .preparation import Preparation
 from .verb import input_lines, input_name, is_conllu
 
 Evidence = StrEnum("Evidence", "scores marginals")
@@ -62,30 +64,26 @@ class Cutter:
     """Segments words as a model reads them; for a parser trained with `--lgp-lowercase`, always in lower case.
 
     Args:
-        preparation: preparation of words.
         subword_type: segmentation of text that comes in pieces; None for that of the model's data.
-
-    Raises ValueError or OSError: the codes or the model for segmentation cannot be loaded.
     """
 
-    def __init__(self, loaded: Loaded, preparation: Preparation, subword_type: str | None = None):
-        preparation = loaded.preparation(preparation)
-        self.recipe, self.control_tokens = preparation.recipe, preparation.control_tokens
-        of_text = preparation.lowercase if self.recipe is None else self.recipe.source.lowercase
-        self.lowercase = of_text or getattr(loaded.task.cfg, "lgp_lowercase", False)
+    def __init__(self, loaded: Loaded, subword_type: str | None = None):
+        task = loaded.task
+        self.recipe, self.control_tokens = getattr(task, "text", None), getattr(task, "control_tokens", ())
+        self.side = self.recipe.source if self.recipe else side_beside(task, self.control_tokens)
+        self.lowercase = self.side.lowercase or getattr(task.cfg, "lgp_lowercase", False)
         self.subword_type = loaded.subword_type(subword_type)
-        self.bpe = preparation.build_bpe()
         # the words of a treebank, spaces included; the dictionary of a translation model has none
-        self.whole = loaded.task.target_dictionary is None
+        self.whole = task.target_dictionary is None
 
     def of_words(self, words: list[str], place: str) -> CutSentence:
-        """Segment words; without --bpe, each word is one piece."""
+        """Segment words."""
         pieces: list[str] = []
         word_of_token: list[int] = []
         for number, word in enumerate(words):
             word = word.lower() if self.lowercase else word
             # a word may contain spaces (10 000), or disappear in normalisation
-            cut = [word] if self.whole else (self.bpe.encode(word) if self.bpe else word).split() or [word]
+            cut = [word] if self.whole else self.side.cut(word.split()).split() or [word]
             pieces += cut
             word_of_token += [number] * len(cut)
         return CutSentence(pieces, word_of_token, len(words), place)
@@ -117,15 +115,27 @@ class Cutter:
         return joined if joined and len(joined) == len(sentence) else sentence.forms
 
     def of_tokens(self, tokens: list[str], place: str) -> tuple[list[str], CutSentence]:
-        """The words of a line of text, and the line as the model reads it.
+        """The words of a line of pieces, and the line as the model reads it.
 
-        With --bpe, tokens are words; otherwise, they are pieces. Raises TreeFormatError: the line ends inside a word.
+        Raises TreeFormatError: the line ends inside a word.
         """
-        if self.bpe:
-            return tokens, self.of_words(tokens, place)
         words, word_of_token = split_words(tokens, self.subword_type, place)
         pieces = [token.lower() for token in tokens] if self.lowercase else tokens
         return words, CutSentence(pieces, word_of_token, len(words), place)
+
+
+def side_beside(task, control_tokens: Collection[str] = ()) -> Side:
+    """The segmentation of words for data without a recipe: whole, or by subword-nmt's codes in their folder.
+
+    These are codes.LANGUAGE or codes. Words are in lower case if the dictionary has no capitals.
+    """
+    dictionary, folder = task.source_dictionary, Path(utils.split_paths(task.cfg.data)[0])
+    words = set(dictionary.symbols[dictionary.nspecial :]).difference(control_tokens)
+    side = Side("", "none", all(word == word.lower() for word in words), folder=folder)
+    for name in (f"codes.{task.cfg.source_lang}", "codes"):
+        if (folder / name).is_file():
+            return replace(side, subwords="subword_nmt", codes=name, sha256=checksum(folder / name))
+    return side
 
 
 def nth(items: Iterable, number: int):
@@ -277,18 +287,13 @@ class TreeInducer:
                 f"{self.loaded.path}: the scores allow no tree for {sources[0].place} and its batch ({error})"
             ) from None
 
-    def note(self, preparation: Preparation) -> str:
+    def note(self) -> str:
         """A message about the share of unknown tokens, empty if there are none."""
         if not self.unknown:
             return ""
-        share = 100 * self.unknown / self.tokens
-        lowercase = preparation.lowercase or getattr(self.loaded.task.cfg, "lgp_lowercase", False)
-        missing = [option for option, used in (("--bpe", preparation.bpe), ("--lowercase", lowercase)) if not used]
-        if preparation.recipe is not None:
-            missing = []
         return (
-            f"{self.unknown} of {self.tokens} tokens ({share:.1f} %) are unknown to the model; the text must be "
-            "segmented and cased as in training" + (f" ({', '.join(missing)})" if missing else "")
+            f"{self.unknown} of {self.tokens} tokens ({100 * self.unknown / self.tokens:.1f} %) are unknown to the "
+            "model; the text must be segmented and cased as in training"
         )
 
 

@@ -14,17 +14,16 @@ The other kinds show the decoder, with the reference of a split, or with its own
   gate         use of syntax: tokens coloured by the norm of the gate (sa_nmt, fa_nmt)
   position     the position that SDAtt and local attention predict, over the attention around it
 
-Tokens are separated by spaces. Without --bpe, the model reads them unchanged, and they are joined into words by
---subword-type. --output writes the latent trees of all sentences, and draws nothing unless --draw is given; words,
-comments, multi-word ranges and UPOS of CoNLL-U input are kept; the only labels are root and dep.
+Text is raw where the data say how it was segmented; otherwise, its tokens are separated by spaces, and are joined into
+words by --subword-type. --output writes the latent trees of all sentences, and draws nothing unless --draw is given;
+words, comments, multi-word ranges and UPOS of CoNLL-U input are kept; the only labels are root and dep.
 
 The constituents of a latent_tree_rnng are in the file that fairseq-generate writes with --rnng-tree-output.
 
 examples:
   fairseq-syntax look agreement-dasa --text "the dogs near the cat see the bird ."
   fairseq-syntax look data-bin --path checkpoint_best.pt --subset test --sentence 3 --kind heads --draw map.png
-  fairseq-syntax look data-bin --path sa_nmt.pt --input test.en --bpe subword_nmt --bpe-codes codes.en \\
-      --output test.en.conllu
+  fairseq-syntax look data-bin --path sa_nmt.pt --input test.en --output test.en.conllu
   fairseq-syntax look --constituents trees.txt --sentence 5 --draw pictures
 """
 
@@ -41,7 +40,6 @@ from ..trees.conllu import Sentence, TreeFormatError, find_cycle, format_sentenc
 from ..trees.text import numbered_lines
 from ..trees.universal_dependencies import universal_labels
 from . import verb
-from .preparation import Preparation
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +78,7 @@ def look(
     loaded = load(model) if isinstance(model, str) else model
     shown = sentence
     if not isinstance(sentence, Shown):
-        shown = show_sentence(loaded, *Cutter(loaded, Preparation()).of_sentence(sentence), **search)
+        shown = show_sentence(loaded, *Cutter(loaded).of_sentence(sentence), **search)
     if not len(shown.sentence):
         raise ValueError("the sentence has no words; give another")
     figures, reasons = {}, []
@@ -152,7 +150,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="lowest probability of arcs in a graph (default: 0.1)",
     )
     verb.add_shared(parser, "--collapse-ranges")
-    verb.add_preparation(parser, tokenizer=False)
     verb.add_shared(parser, "--subword-type")
     verb.add_tree_arguments(parser)
     verb.add_parsers(parser)
@@ -165,8 +162,6 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error("give one of --text, --input, --subset and --constituents")
     without = args.constituents or (args.input and verb.is_conllu(args.input) and args.draw and not args.output)
     verb.check_model_arguments(parser, args, required=not without)
-    verb.check_subset(parser, args)
-    verb.check_preparation(parser, args)
     if _is_picture(args.draw) and max(len(args.sentence or ()), len(args.kind or ())) > 1:
         parser.error(f"--draw {args.draw}: holds one picture; give a folder for several")
     if args.draw and Path(args.draw).suffix and not _is_picture(args.draw):
@@ -198,11 +193,10 @@ def _run_model(args: argparse.Namespace) -> None:
     refuse_existing([args.output, *dict.fromkeys(pictures)], args.overwrite)
     verb.refuse_inputs([args.output, *pictures], [args.input])
     loaded = load(args.path, args.data, args.cpu)
-    preparation = loaded.preparation(verb.preparation_of(args))
     if args.subset and isinstance(loaded.task, DependencyParsingTask):
         raise ValueError(f"--subset {args.subset}: the data of {loaded.name} are treebanks; give --input FILE.conllu")
     inducer = TreeInducer(loaded, args.decoder, args.evidence, args.batch_size) if args.output else None
-    cutter = Cutter(loaded, preparation, args.subword_type)
+    cutter = Cutter(loaded, args.subword_type)
     if args.text is not None:
         sentences = iter([cutter.of_sentence(args.text, "--text")])
     elif args.subset:
@@ -226,7 +220,7 @@ def _run_model(args: argparse.Namespace) -> None:
             _save(figures, drawn, place, args.overwrite, args.title)
     if inducer:
         write_trees(inducer, sentences, args.output)
-        if note := inducer.note(preparation):
+        if note := inducer.note():
             print(f"fairseq-syntax look: {note}", file=sys.stderr)
 
 

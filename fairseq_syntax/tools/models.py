@@ -7,7 +7,7 @@ register()  # before fairseq is imported, whose modules make the root logger pri
 
 # isort: split
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import numpy as np
@@ -24,12 +24,10 @@ from .. import pretrained
 from ..checkpoints import architecture_of, build, load_state
 from ..data.arrays import read_manifest
 from ..data.parsers import ParserOptions
-from ..data.text.recipe import FILE
 from ..decoding.search import read_search
 from ..progress import progress_bar
 from ..trees.conllu import Sentence
-from ..trees.subwords import SPACE, SubwordType, join_subwords
-from .preparation import Preparation
+from ..trees.subwords import SPACE, SubwordType, encode_words, join_subwords
 
 
 class NothingToShow(ValueError):
@@ -76,20 +74,12 @@ class Loaded:
         manifest = read_manifest(utils.split_paths(cfg.data)[0], cfg.source_lang, cfg.target_lang) or {}
         return manifest.get("subword_type", str(SubwordType.subword_nmt))
 
-    def preparation(self, given: Preparation) -> Preparation:
-        """The preparation of text, with the control tokens of the data: the given one, or the data's recipe.
-
-        Raises ValueError: there are both.
-        """
+    def pieces(self, line: str, target: bool = False) -> str:
+        """A line as the model reads it, its pieces separated by spaces: of raw text where the data have a recipe."""
         recipe = getattr(self.task, "text", None)
-        given = replace(given, control_tokens=getattr(self.task, "control_tokens", ()))
-        if recipe is None or given.recipe is recipe:
-            return given
-        if given.tokenizer or given.lowercase or given.bpe:
-            raise ValueError(
-                f"{self.task.cfg.data}: {FILE} says how text is segmented; leave out --tokenizer, --lowercase and --bpe"
-            )
-        return replace(given, recipe=recipe)
+        if target:
+            return recipe.target.encode(line) if recipe else line
+        return encode_words(line, getattr(self.task, "control_tokens", ()), recipe.source.encode if recipe else str)
 
     def load_split(self, subset: str):
         """A split of the data directory. Raises ValueError: there is no such split."""

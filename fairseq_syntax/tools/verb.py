@@ -24,7 +24,6 @@ from ..files import STDIO, refuse_existing
 from ..trees.decoders import TreeDecoder
 from ..trees.subwords import SubwordType
 from ..trees.text import numbered_lines, open_text, refuse_trees, visible
-from .preparation import Preparation
 
 PICTURES = (".svg", ".png", ".pdf")
 """Suffixes of pictures."""
@@ -295,12 +294,6 @@ def add_format(parser: argparse.ArgumentParser, *more: str) -> None:
     )
 
 
-def check_subset(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """Exit with a usage message if a split is combined with preparation of text."""
-    if args.subset and (args.bpe or args.lowercase):
-        parser.error("--bpe and --lowercase are for text; a --subset is already segmented")
-
-
 def add_scoring(parser: argparse.ArgumentParser) -> None:
     """Add --tokenize and --remove-bpe, for scores of translations."""
     add = parser.add_argument
@@ -318,38 +311,6 @@ def add_scoring(parser: argparse.ArgumentParser) -> None:
         choices=[str(kind) for kind in SubwordType if kind != SubwordType.none],
         help="join subwords first; place it after file names (without a value: subword_nmt)",
     )
-
-
-def add_preparation(parser: argparse.ArgumentParser, tokenizer: bool = True) -> None:
-    """Add the options for preparing text, on both sides."""
-    add = parser.add_argument
-    if tokenizer:
-        add("--tokenizer", choices=["moses"], help="tokenise raw text, with normalised punctuation (sacremoses)")
-    add("--lowercase", action="store_true", help="lowercase text for the model; output keeps its case")
-    add(
-        "--bpe",
-        choices=["subword_nmt", "fastbpe", "sentencepiece", *(["syntax_char"] if tokenizer else [])],
-        help="segmentation to apply to the text (default: none)",
-    )
-    add("--bpe-codes", nargs="+", default=[], metavar="FILE", help="codes for --bpe: one file, or one for each side")
-    add("--sentencepiece-model", nargs="+", default=[], metavar="FILE", help="model for --bpe sentencepiece, likewise")
-
-
-def check_preparation(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """Exit with a usage message if options of `add_preparation` conflict."""
-    needed = {"sentencepiece": "sentencepiece_model", "subword_nmt": "bpe_codes", "fastbpe": "bpe_codes"}.get(args.bpe)
-    if needed and not getattr(args, needed):
-        parser.error(f"--bpe {args.bpe} needs --{needed.replace('_', '-')}")
-    if (args.bpe_codes or args.sentencepiece_model) and not args.bpe:
-        parser.error("--bpe-codes and --sentencepiece-model need --bpe")
-    if max(len(args.bpe_codes), len(args.sentencepiece_model)) > 2:
-        parser.error("--bpe-codes and --sentencepiece-model: one file, or one for each side")
-
-
-def preparation_of(args: argparse.Namespace) -> Preparation:
-    """The preparation from the options of `add_preparation`."""
-    tokenizer = getattr(args, "tokenizer", None)
-    return Preparation(tokenizer, args.lowercase, args.bpe, args.bpe_codes, args.sentencepiece_model)
 
 
 def add_parsers(parser: argparse.ArgumentParser, of_model: bool = True) -> None:

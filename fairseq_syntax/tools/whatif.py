@@ -21,10 +21,9 @@ examples:
   fairseq-syntax whatif agreement-pascal --text "some teachers had found the fields in the schools ." --head 9=4
   fairseq-syntax whatif data-bin --path pascal.pt --subset test --sentence 3 --head 8=5 --draw whatif.svg
   echo 'the dog saw the cat in the garden .' | fairseq-syntax whatif data-bin --path pascal.pt --input - --head 8=5 \\
-      --label 8=nmod --bpe subword_nmt --bpe-codes codes
+      --label 8=nmod
   fairseq-syntax whatif data-bin --path pascal.pt --input one.conllu --trees other.conllu
-  fairseq-syntax whatif data-bin --path pascal.pt --pairs pairs/attachment --bpe subword_nmt --bpe-codes codes \\
-      --output pascal.json
+  fairseq-syntax whatif data-bin --path pascal.pt --pairs pairs/attachment --output pascal.json
 """
 
 import argparse
@@ -41,7 +40,6 @@ from ..trees.conllu import UNPARSED, Sentence, TreeFormatError, behind_tokens, q
 from ..trees.edits import edited
 from ..trees.subwords import cut_control_tokens
 from . import verb
-from .preparation import Preparation
 
 MINUS = "\N{MINUS SIGN}"
 TREES = ("trees", "other")
@@ -274,7 +272,7 @@ def whatif(
 
     model = GivenTrees(model) if isinstance(model, str) else model
     if not isinstance(sentence, tuple):
-        sentence = Cutter(model.loaded, Preparation(), subword_type).of_sentence(sentence)
+        sentence = Cutter(model.loaded, subword_type).of_sentence(sentence)
     sentence, source = sentence
     if not len(sentence):
         raise TreeFormatError(f"{source.place}: the sentence has no words; give another")
@@ -365,7 +363,6 @@ def _hypotheses(loaded, encoded: Sequence, places: Sequence[str], max_tokens: in
 def whatif_pairs(
     model: GivenTrees,
     folder: str,
-    preparation: Preparation | None = None,
     subword_type: str | None = None,
     max_tokens: int = 4000,
     **search,
@@ -374,7 +371,6 @@ def whatif_pairs(
 
     Args:
         folder: folder of pairs, see `evaluate.minimal_pairs.find_pairs`, with their trees.
-        preparation: preparation of both sides; None for segmented text.
         subword_type, search: see `whatif`.
         max_tokens: largest batch, in tokens.
 
@@ -386,16 +382,17 @@ def whatif_pairs(
     from .models import encode_line, pieces_of, words_of
 
     loaded = model.loaded
-    preparation = loaded.preparation(preparation or Preparation())
     files, details = find_pairs(folder)
     pairs = read_pairs(**files, details=details)
     places = [f"{pairs.source_path}:{number}" for number in range(1, len(pairs) + 1)]
-    cutter, dictionary = Cutter(loaded, preparation, subword_type), loaded.task.target_dictionary
+    cutter, dictionary = Cutter(loaded, subword_type), loaded.task.target_dictionary
     cut = [cutter.of_line(text, place) for text, place in zip(pairs.sources, places, strict=True)]
     both = _read_trees(folder, [words for words, _ in cut], places)
     encoded = [model.encode(source, tree) for (_, source), trees in zip(cut, both, strict=True) for tree in trees]
-    prepare = preparation.of_side(1, loaded.task.cfg.target_lang)
-    members = [[prepare(text) for text in texts] for texts in zip(pairs.correct, pairs.incorrect, strict=True)]
+    members = [
+        [loaded.pieces(text, target=True) for text in texts]
+        for texts in zip(pairs.correct, pairs.incorrect, strict=True)
+    ]
 
     def joined(pieces: list[str]) -> str:
         return " ".join(words_of(pieces, loaded.subword_type(subword_type, target=True))[0])
@@ -460,7 +457,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--draw", type=verb.picture, metavar="PICTURE", help="picture of trees and translations (.svg, .png or .pdf)")
     add("--title", metavar="TEXT", help="title above the picture")
     verb.add_shared(parser, "--collapse-ranges", "--subword-type")
-    verb.add_preparation(parser, tokenizer=False)
     verb.add_parsers(parser)
     verb.add_search(parser)
     verb.add_shared(parser, "--max-tokens")
@@ -498,8 +494,6 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         for word in words:
             if words.count(word) > 1:
                 parser.error(f"--{name}: word {word} is named twice")
-    verb.check_subset(parser, args)
-    verb.check_preparation(parser, args)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -534,7 +528,7 @@ def _sentence(model: GivenTrees, args: argparse.Namespace) -> tuple:
     """The sentence selected by the options, with its input to the model."""
     from .latent_trees import Cutter, nth, read_sentences, read_split
 
-    cutter = Cutter(model.loaded, verb.preparation_of(args), args.subword_type)
+    cutter = Cutter(model.loaded, args.subword_type)
     if args.text is not None:
         return cutter.of_sentence(args.text, "--text")
     if args.input:
@@ -547,8 +541,8 @@ def _run_pairs(model: GivenTrees, args: argparse.Namespace) -> None:
     from ..evaluate.contrast import columns_of
     from ..evaluate.tree_pairs import tables
 
-    preparation, search = verb.preparation_of(args), verb.search_of(args)
-    record, pairs = whatif_pairs(model, args.pairs, preparation, args.subword_type, args.max_tokens, **search)
+    search = verb.search_of(args)
+    record, pairs = whatif_pairs(model, args.pairs, args.subword_type, args.max_tokens, **search)
     if args.output:
         with written(args.output) as out:
             out.write(record.as_json())

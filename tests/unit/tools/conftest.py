@@ -37,7 +37,7 @@ def random_sentences(count: int, bpe: BPE, seed: int, longest: int = 6) -> list[
 
 @pytest.fixture(scope="session")
 def latent(tmp_path_factory) -> SimpleNamespace:
-    """The corpus: `data` (with syntax), `plain` (without), `items` of the test split, `codes`, `text` (prefix)."""
+    """The corpus: `data` (with syntax), `plain` (without), `items` of the test split, `text` (prefix)."""
     folder = tmp_path_factory.mktemp("latent")
     codes = folder / "codes"
     words = "\n".join(word for words in LEXICON.values() for word in words)
@@ -51,11 +51,12 @@ def latent(tmp_path_factory) -> SimpleNamespace:
         write_split(folder / "text" / split, items[split])
     prefixes = {split: folder / "text" / split for split in items}
     data = commands.binarize(prefixes, folder / "bin")
+    shutil.copy(codes, data)
     plain = folder / "plain"
     shutil.copytree(data, plain)
     for path in (*plain.glob("syntax-*"), *plain.glob("*.words.*")):
         path.unlink()
-    return SimpleNamespace(data=data, plain=plain, items=items["test"], codes=codes, text=folder / "text" / "test")
+    return SimpleNamespace(data=data, plain=plain, items=items["test"], text=folder / "text" / "test")
 
 
 @pytest.fixture(scope="session")

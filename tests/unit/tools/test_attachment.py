@@ -1,17 +1,14 @@
 """fairseq-syntax attachment: the table of a model is that of its trees, and the baselines stand beside it."""
 
 import json
-from types import SimpleNamespace
 
 import programs
 import pytest
-import torch
 
 from fairseq_syntax.evaluate.treebank import sharpness
 from fairseq_syntax.tools import attachment, look
-from fairseq_syntax.tools.latent_trees import CutSentence, TreeInducer
+from fairseq_syntax.tools.latent_trees import CutSentence, Cutter, TreeInducer
 from fairseq_syntax.tools.models import load
-from fairseq_syntax.tools.preparation import Preparation
 from fairseq_syntax.trees.conllu import read_conllu
 
 PUNCTUATED = """\
@@ -78,28 +75,16 @@ def test_record(gold, run, tmp_path, capsys):
 @pytest.mark.parametrize("options", [[], ["--evidence", "marginals", "--decoder", "eisner"]])
 def test_a_model_scores_as_its_trees(latent, trained, run, tmp_path, options, capsys):
     model = [latent.data, "--path", trained("sa_nmt_shared_tiny"), "--cpu", *options]
-    bpe = ["--bpe", "subword_nmt", "--bpe-codes", latent.codes]
     gold = f"{latent.text}.en.conllu"
     output = tmp_path / "trees.conllu"
-    assert look.main([*map(str, [*model, *bpe, "--input", gold, "--output", output])]) == 0
+    assert look.main([*map(str, [*model, "--input", gold, "--output", output])]) == 0
     capsys.readouterr()
-    by_model, grammar = run(*model, *bpe, "--gold", gold, "--grammar")
+    by_model, grammar = run(*model, "--gold", gold, "--grammar")
     by_file, grammar_of_file = run("--gold", gold, "--predicted", output, "--grammar")
     assert by_model[1][0] == "sa_nmt_shared_tiny"
     assert [row[1:] for row in by_model] == [row[1:] for row in by_file]
     assert grammar[0] == ["head", "child", "gold", "L", "R", "sa_nmt_shared_tiny"]
     assert len(grammar) > 10 and grammar[1:] == grammar_of_file[1:]
-
-
-def test_the_hint_names_no_option_that_is_given():
-    task = SimpleNamespace(cfg=SimpleNamespace(lowercase=False))
-    inducer = SimpleNamespace(unknown=1, tokens=4, loaded=SimpleNamespace(task=task))
-    note = TreeInducer.note(inducer, Preparation(bpe="subword_nmt", lowercase=True))
-    assert (
-        note == "1 of 4 tokens (25.0 %) are unknown to the model; the text must be segmented and cased as in training"
-    )
-    task.cfg.lgp_lowercase = True  # a parser that was trained so reads everything in lower case
-    assert TreeInducer.note(inducer, Preparation()).endswith("as in training (--bpe)")
 
 
 def test_collapsed_ranges(gold, run, tmp_path):
@@ -127,17 +112,18 @@ def test_how_sure_a_model_is(treebank, trained_parser, run):
     assert shown[1][1:] == figures.split()
 
 
-def test_words_are_cased_as_the_parser_was_trained(treebank, trained_parser, run, tmp_path):
-    """Words of another case are read by their spelling, but are unknown: this is said."""
-    gold, upper, parser = treebank / "valid.conllu", tmp_path / "upper.conllu", trained_parser()
+def test_words_are_cased_as_the_model_was_trained(treebank, trained_parser, run, tmp_path):
+    """Lower-cased for a dictionary without capitals, or for a parser that was trained so."""
+    gold, upper, other = treebank / "valid.conllu", tmp_path / "upper.conllu", tmp_path / "other.conllu"
     rows = [line.split("\t") for line in gold.read_text().splitlines()]
-    upper.write_text("".join("\t".join([*row[:1], *map(str.upper, row[1:2]), *row[2:]]) + "\n" for row in rows))
-    state = torch.load(parser, weights_only=True)
-    state["cfg"]["task"]["lgp_lowercase"] = True
-    torch.save(state, tmp_path / "lower.pt")
-    expected = run(treebank, "--path", parser, "--cpu", "--gold", gold)
-    assert "unknown to the model" not in run.said
-    found = run(treebank, "--path", tmp_path / "lower.pt", "--cpu", "--gold", upper)
-    assert found == expected and "unknown to the model" not in run.said
-    assert run(treebank, "--path", parser, "--cpu", "--gold", upper) != expected
+    for path, change in ((upper, str.upper), (other, "{}z".format)):
+        path.write_text("".join("\t".join([*row[:1], *map(change, row[1:2]), *row[2:]]) + "\n" for row in rows))
+    model = treebank, "--path", trained_parser(), "--cpu"
+    assert run(*model, "--gold", upper) == run(*model, "--gold", gold) and "unknown to the model" not in run.said
+    run(*model, "--gold", other)
     assert "are unknown to the model; the text must be segmented and cased as in training" in run.said
+    loaded = load(str(trained_parser()), str(treebank), cpu=True)
+    loaded.task.source_dictionary.add_symbol("Dogs")
+    for lowercase, expected in ((False, "The"), (True, "the")):
+        loaded.task.cfg.lgp_lowercase = lowercase
+        assert Cutter(loaded).of_words(["The"], "x").pieces == [expected]

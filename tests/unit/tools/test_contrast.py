@@ -14,7 +14,6 @@ from integration import commands
 from fairseq_syntax.evaluate.minimal_pairs import write_pairs
 from fairseq_syntax.tools import contrast, perturb
 from fairseq_syntax.tools.models import Loaded, load
-from fairseq_syntax.tools.preparation import Preparation
 
 ARCHITECTURES = ["transformer_tiny", "pascal_transformer_tiny", "chen17_tiny", "sa_nmt_shared_tiny"]
 
@@ -130,19 +129,6 @@ def test_what_does_not_go_together_is_said_before_anything_is_scored(
     given = ["--path", trained("transformer_tiny"), "--cpu", "--pairs", pairs.folder, *beside]
     run(latent.data, *given, "--name", "mean", "--score", "mean", status=1)
     assert "have different --score" in run.said
-
-
-def test_raw_text_is_cut_as_the_model_reads_it(latent, trained, pairs, scored, tmp_path):
-    """Upper case, joined words, --lowercase and --bpe: the same as the pieces."""
-    rows = [{**row, "source": row["source"].replace("@@ ", "").upper()} for row in pairs.rows]
-    write_pairs(tmp_path / "raw", "en", "de", rows)
-    before = scored("pascal_transformer_tiny")
-    bpe = ["--bpe", "subword_nmt", "--bpe-codes", latent.codes, latent.codes]
-    after = scored("pascal_transformer_tiny", "--lowercase", *bpe, folder=tmp_path / "raw")
-    assert len(after["correct"]) == len(before["correct"])
-    loaded = load(str(trained("pascal_transformer_tiny")), str(latent.data), cpu=True)
-    prepare = Preparation(None, True, "subword_nmt", [str(latent.codes)] * 2).of_side(0, loaded.task.cfg.source_lang)
-    assert [prepare(row["source"]) for row in rows] == [row["source"] for row in pairs.rows]
 
 
 def test_unknown_words_and_ties_are_told(latent, trained, run, tmp_path):

@@ -9,7 +9,6 @@ from fairseq_syntax.data.text.recipe import Recipe, Side
 from fairseq_syntax.tools import export
 from fairseq_syntax.tools.latent_trees import Cutter
 from fairseq_syntax.tools.models import Loaded
-from fairseq_syntax.tools.preparation import Preparation
 from fairseq_syntax.tools.translate import translate
 
 RECIPE = Recipe(Side("en", "moses", True), Side("de", "moses", True))
@@ -29,10 +28,9 @@ def loaded():
 
 
 def test_of_the_source(loaded):
-    preparation = loaded.preparation(Preparation())
-    assert preparation.of_side(0, "en")(LINE) == PIECES
-    assert preparation.of_side(1, "de")(LINE) == "< bt > the dog < bt >"
-    words, source = Cutter(loaded, Preparation(), "none").of_line(LINE, "x")
+    assert loaded.pieces(LINE) == PIECES
+    assert loaded.pieces(LINE, target=True) == "< bt > the dog < bt >"
+    words, source = Cutter(loaded, "none").of_line(LINE, "x")
     assert words == source.pieces == PIECES.split() and source.words == 6
     assert source.word_of_token == list(range(6))
 

@@ -6,6 +6,7 @@ import io
 import itertools
 import re
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import programs
@@ -132,21 +133,18 @@ def test_batches_and_padding_do_not_change_trees(latent, trained, run, side):
 # --- where text comes from ----------------------------------------------------------------------------------------
 
 
-def test_text_pieces_words_treebank_and_split_are_the_same(latent, run, tmp_path, monkeypatch, capsys):
-    expected = run("--input", f"{latent.text}.en")
+def test_text_treebank_and_split_are_the_same(latent, run, tmp_path, monkeypatch, capsys):
+    text = Path(f"{latent.text}.en")
+    expected = run("--input", text)
     assert "unknown" not in run.said
-    words = tmp_path / "words.en"
-    words.write_text("".join(" ".join(item.words) + "\n" for item in latent.items))
-    bpe = ["--bpe", "subword_nmt", "--bpe-codes", latent.codes]
-    assert run("--input", words, *bpe) == expected
-    with gzip.open(f"{words}.gz", "wt") as packed:
-        packed.write(words.read_text())
-    assert run("--input", f"{words}.gz", *bpe) == expected
-    assert run("--input", f"{latent.text}.en.conllu", *bpe) == expected
+    with gzip.open(tmp_path / "text.gz", "wt") as packed:
+        packed.write(text.read_text())
+    assert run("--input", tmp_path / "text.gz") == expected
+    assert run("--input", f"{text}.conllu") == expected
     assert run("--subset", "test") == expected
     assert run("--subset", "test", data=latent.plain) == expected
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(words.read_bytes())))
-    assert run("--input", "-", *bpe) == expected
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.read_bytes())))
+    assert run("--input", "-") == expected
 
 
 def test_empty_lines_are_empty_sentences(latent, run, tmp_path):
@@ -161,14 +159,13 @@ def test_empty_lines_are_empty_sentences(latent, run, tmp_path):
 
 
 def test_case_is_kept_in_the_output_only(latent, run, tmp_path):
+    """The dictionary has no capitals."""
     expected = run("--input", f"{latent.text}.en")
     shouted = tmp_path / "shouted.en"
     shouted.write_text((latent.text.parent / "test.en").read_text().upper())
-    found = run("--input", shouted, "--lowercase")
+    found = run("--input", shouted)
     assert [heads for _, heads in found] == [heads for _, heads in expected]
     assert [forms for forms, _ in found] == [[word.upper() for word in forms] for forms, _ in expected]
-    run("--input", shouted)
-    assert re.search(r"\d+ of \d+ tokens \(\d+\.\d %\) are unknown .*--lowercase", run.said)
 
 
 TREEBANK = """\
@@ -186,25 +183,16 @@ TREEBANK = """\
 def test_treebanks_keep_what_is_not_the_tree(latent, run, tmp_path):
     path = tmp_path / "bank.conllu"
     path.write_text(TREEBANK)
-    bpe = ["--bpe", "subword_nmt", "--bpe-codes", latent.codes]
-    ((_, heads),) = run("--input", path, *bpe)
+    ((_, heads),) = run("--input", path)
     (tree,) = read_conllu(run.output)
     assert (tree.comments, tree.ranges) == (["# sent_id = a", "# text = du dog"], [(0, 1, "du")])
     assert (tree.forms, tree.upos) == (["the", "dog", "runs"], ["DET", "NOUN", "VERB"])
     assert tree.deprels == ["root" if head < 0 else "dep" for head in heads] and "root" in tree.deprels
-    ((forms, _),) = run("--input", path, *bpe, "--collapse-ranges")
+    ((forms, _),) = run("--input", path, "--collapse-ranges")
     assert forms == ["du", "runs"]
 
 
 def test_sentencepiece(latent, run, tmp_path):
-    sentencepiece = pytest.importorskip("sentencepiece")
-    text = tmp_path / "words.en"
-    text.write_text("".join(" ".join(item.words) + "\n" for item in latent.items))
-    sentencepiece.SentencePieceTrainer.train(
-        input=str(text), model_prefix=str(tmp_path / "spm"), vocab_size=40, hard_vocab_limit=False, minloglevel=2
-    )
-    found = run("--input", text, "--bpe", "sentencepiece", "--sentencepiece-model", tmp_path / "spm.model")
-    assert [forms for forms, _ in found] == [item.words for item in latent.items]
     marked = tmp_path / "marked.en"
     marked.write_text("".join(item.text("sentencepiece") + "\n" for item in latent.items))
     found = run("--input", marked, "--subword-type", "sentencepiece")
@@ -237,7 +225,7 @@ def test_signs_of_the_dictionary_in_a_text_are_unknown_words(run, tmp_path):
 def test_a_picture_alone(latent, checkpoint, tmp_path, capsys):
     picture = tmp_path / "tree.svg"
     source = [latent.data, "--path", checkpoint, "--cpu", "--input", f"{latent.text}.en.conllu"]
-    source += ["--bpe", "subword_nmt", "--bpe-codes", latent.codes, "--kind", "tree"]
+    source += ["--kind", "tree"]
     assert look.main([str(a) for a in [*source, "--draw", picture, "--sentence", "2"]]) == 0
     assert capsys.readouterr().out == ""
     assert [path.name for path in tmp_path.iterdir()] == [picture.name]

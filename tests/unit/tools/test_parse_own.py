@@ -12,7 +12,6 @@ from fairseq_syntax.systems.parser.treebank import encode_words
 from fairseq_syntax.tools import models
 from fairseq_syntax.tools.latent_trees import Cutter, TreeInducer
 from fairseq_syntax.tools.parse import main
-from fairseq_syntax.tools.preparation import Preparation
 from fairseq_syntax.trees import spanning
 from fairseq_syntax.trees.conllu import ROOT, TreeFormatError, find_cycle, format_sentence, read_conllu
 from fairseq_syntax.trees.spanning import TreeDecoder
@@ -200,6 +199,6 @@ def test_words_with_spaces_are_read_whole_by_every_program(checkpoint, treebank)
     words = ["the", "10 000", "dogs", "see", "."]
     (tree,) = OwnParser(checkpoint, TreeDecoder.mst, "cpu", 2000).parse([words])
     loaded = models.load(str(checkpoint), str(treebank), cpu=True)
-    source = Cutter(loaded, Preparation()).of_words(words, "x")
+    source = Cutter(loaded).of_words(words, "x")
     assert source.pieces == words
     assert TreeInducer(loaded)([source]) == [tree.heads]

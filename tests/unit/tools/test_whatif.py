@@ -44,8 +44,6 @@ def run(verb, latent, trained):
     """Function: architecture, options -> stdout; stderr is in `verb.said`."""
 
     def call(arch, *options, status=0, training=()):
-        if "--input" in options and str(options[options.index("--input") + 1]).endswith(".conllu"):
-            options += ("--bpe", "subword_nmt", "--bpe-codes", latent.codes)  # words, which are still to be cut
         given = [latent.data, "--path", trained(arch, *TRAINING.get(arch, ()), *training), "--cpu", *SEARCH]
         return verb(*given, *options, status=status)
 
