@@ -4,7 +4,7 @@ Buckets below a minimum size are merged with a neighbour.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,71 +56,65 @@ class Bucket:
     sentences: np.ndarray
     merged: tuple[tuple[str, int], ...] = ()
 
-    def __len__(self) -> int:
-        return len(self.sentences)
-
 
 @dataclass(frozen=True)
 class Scale:
     """Boundaries and names of buckets.
 
     Attributes:
-        edges: ascending integers; bucket i holds the values from edge i to below edge i + 1.
-        names: names of the buckets, one per edge; empty if buckets are ranges.
-        open: whether the last bucket has no upper end.
+        edges: ascending numbers; bucket i holds the values from edge i to below edge i + 1, which may be infinite.
+        names: names of the buckets; empty if they are ranges.
     """
 
-    edges: tuple[int, ...]
+    edges: tuple[float, ...]
     names: tuple[str, ...] = ()
-    open: bool = False
 
     def label(self, first: int, last: int) -> str:
         """The label of the buckets from first to last, merged."""
         if self.names:
             names = self.names[first : last + 1]
             return "all" if 1 < len(names) == len(self.names) else ", ".join(names)
-        low = self.edges[first]
-        if self.open and last == len(self.edges) - 1:
-            return "all" if first == 0 else f">{low - 1}"
-        high = self.edges[last + 1] - 1
+        low, high = self.edges[first], self.edges[last + 1] - 1
+        if high == np.inf:
+            return f">{low - 1}" if first else "all"
         return str(low) if low == high else f"{low}-{high}"
 
 
-def make_buckets(values: Sequence[float] | np.ndarray, scale: Scale, minimum: int) -> list[Bucket]:
+def make_buckets(values: np.ndarray, scale: Scale, minimum: int) -> list[Bucket]:
     """Sort sentences into buckets, and merge buckets of fewer than `minimum` sentences with their smaller neighbour.
 
     Args:
-        values: N numbers; sentences with NaN are left out.
+        values: (N,); sentences with NaN are left out.
         scale: edges, of which the first is not above any value.
         minimum: smallest bucket, unless only one is left.
     """
-    array = np.asarray(values, dtype=np.float64)
-    valid = np.flatnonzero(~np.isnan(array))
-    numbers = np.searchsorted(np.array(scale.edges), array[valid], side="right") - 1
-    # runs of the scale's buckets: (first, last, sentences)
-    runs = [(i, i, valid[numbers == i]) for i in np.unique(numbers).tolist()]
-    sizes = {i: len(sentences) for i, _, sentences in runs}
-    while len(runs) > 1 and min(len(run[2]) for run in runs) < minimum:
-        small = min(range(len(runs)), key=lambda i: len(runs[i][2]))
-        neighbour = min((i for i in (small - 1, small + 1) if 0 <= i < len(runs)), key=lambda i: len(runs[i][2]))
-        left, right = sorted((small, neighbour))
-        merged = (runs[left][0], runs[right][1], np.sort(np.concatenate([runs[left][2], runs[right][2]])))
-        runs[left : right + 1] = [merged]
+    numbers = np.where(np.isnan(values), -1, np.digitize(values, scale.edges) - 1)
+    sizes = {i: int((numbers == i).sum()) for i in np.unique(numbers[numbers >= 0]).tolist()}
+    runs = [[i] for i in sizes]  # numbers of merged buckets
+
+    def size(run: int) -> int:
+        return sum(sizes[i] for i in runs[run])
+
+    while len(runs) > 1 and min(map(size, range(len(runs)))) < minimum:
+        small = min(range(len(runs)), key=size)
+        left = min((i for i in (small - 1, small + 1) if 0 <= i < len(runs)), key=size)
+        left = min(small, left)
+        runs[left : left + 2] = [runs[left] + runs[left + 1]]
     return [
         Bucket(
-            scale.label(first, last),
-            sentences,
-            tuple((scale.label(i, i), sizes[i]) for i in range(first, last + 1) if i in sizes) if first < last else (),
+            scale.label(run[0], run[-1]),
+            np.flatnonzero(np.isin(numbers, run)),
+            tuple((scale.label(i, i), sizes[i]) for i in run) if len(run) > 1 else (),
         )
-        for first, last, sentences in runs
+        for run in runs
     ]
 
 
 def steps(values: np.ndarray, width: int, start: int, longest: int | None = None) -> Scale:
     """Buckets of equal width from `start` to the largest value, or to `longest`, above which one bucket is open."""
-    top = int(np.nanmax(values, initial=start)) if longest is None else longest
-    edges = tuple(range(start, top + 1 + (width if longest is None else 0), width))
-    return Scale(edges) if longest is None else Scale((*edges, longest + 1), open=True)
+    if longest is not None:
+        return Scale((*range(start, longest + 1, width), longest + 1, np.inf))
+    return Scale(tuple(range(start, int(np.nanmax(values, initial=start)) + width + 1, width)))
 
 
 # --- kinds of buckets -----------------------------------------------------------------------------------------------
@@ -138,7 +132,7 @@ def labelled(path: str, numbers: Sequence[int]) -> tuple[np.ndarray, Scale]:
     lines = [line.strip() for line in read_lines(path)]
     check_count(len(lines), numbers, path, "labels", "give each one, on a line")
     names, places = np.unique([lines[number] or "none" for number in numbers], return_inverse=True)
-    return places.astype(np.float64), Scale(tuple(range(len(names))), names=tuple(names.tolist()))
+    return places.astype(np.float64), Scale(tuple(range(len(names) + 1)), tuple(names.tolist()))
 
 
 def read_parses(path: str | Path, numbers: Sequence[int], sources: Sequence[str] | None) -> list[Sentence]:
@@ -212,75 +206,33 @@ def title(kind: str) -> str:
     return kind.removeprefix(RELATION) if kind.startswith(RELATION) else KINDS[kind]
 
 
-def measure(kind: str, source: Source) -> np.ndarray:
-    """The value of each sentence, (N,), for one of `KINDS`; NaN for a sentence without a parse.
+def measure(kind: str, source: Source, numbers: Sequence[int] = (), width: int = 10, longest: int = 50):
+    """The value of each sentence, (N,), NaN for one without a parse, and the `Scale`, of a kind of buckets.
 
-    Raises ValueError: the source lacks the lengths or trees that this kind needs.
+    Args:
+        kind: one of `KINDS`, or of labels in a file.
+        numbers: N numbers of sentences, from 0, for `labelled`.
+        width, longest: for lengths, the words per bucket, and the limit above which one bucket is open.
+
+    Raises ValueError: the source lacks the lengths or trees that this kind needs, or see `labelled`.
     """
+    if kind.startswith(LABEL):
+        return labelled(kind.removeprefix(LABEL), numbers)
     if kind == "length":
         if source.words is None:
             raise ValueError("--by length: the source is not known; give --source or --parse")
-        return np.maximum(np.array(source.words), 1.0)
+        values = np.maximum(np.array(source.words), 1.0)
+        return values, steps(values, width, 1, longest=longest)
     if source.parses is None:
         raise ValueError(f"--by {kind}: trees are needed; give --parse FILE.conllu")
     measures = {"depth": depth, "longest-dependency": longest_dependency}
     function = measures.get(kind) or (lambda tree: has_relation(tree, kind.removeprefix(RELATION)))
-    values = [function(tree) if tree.is_parsed else np.nan for tree in source.parses]
+    values = np.array([function(tree) if tree.is_parsed else np.nan for tree in source.parses])
     if np.isnan(values).all():
         raise ValueError(f"--by {kind}: no sentence has one; see docs/evaluation.md for what the trees must say")
-    return np.array(values, dtype=np.float64)
-
-
-def scale_of(kind: str, values: np.ndarray, width: int = 10, longest: int = 50) -> Scale:
-    """The scale of one of `KINDS`.
-
-    Args:
-        values: (N,), from `measure`.
-        width, longest: for lengths, the words per bucket, and the limit above which one bucket is open.
-    """
-    if kind == "length":
-        return steps(values, width, 1, longest=longest)
-    if kind == "longest-dependency":
-        return steps(values, 5, 0)
     if kind.startswith(RELATION):
-        return Scale((0, 1), names=("absent", "present"))
-    return steps(values, 1, 0)
-
-
-def bucket_scores(
-    evaluation: "Evaluation", baseline: str, kind: str, buckets: Sequence[Bucket], values: np.ndarray, minimum: int
-) -> dict:
-    """Scores of all systems by bucket as a JSON object, described in docs/api/evaluate.md."""
-    corpus = evaluation.corpus
-    base = corpus.system(baseline)
-
-    def scores(metric: str, bucket: Bucket) -> dict:
-        return {
-            system.name: asdict(evaluation.summary(metric, system.name, bucket.sentences)) for system in corpus.systems
-        }
-
-    def deltas(metric: str, bucket: Bucket) -> dict:
-        others = [system for system in corpus.systems if system is not base]
-        effects = {system.name: evaluation.effect(metric, baseline, system.name, bucket.sentences) for system in others}
-        return {name: {"mean": found.delta, "interval": found.interval} for name, found in effects.items()}
-
-    return {
-        "by": kind,
-        "title": title(kind),
-        "minimum": minimum,
-        "left_out": int(np.isnan(values).sum()),
-        "groups": [
-            {
-                "label": bucket.label,
-                "size": len(bucket),
-                "merged": [{"label": label, "size": size} for label, size in bucket.merged],
-                "sentences": [corpus.numbers[i] for i in bucket.sentences],
-                "scores": {name: scores(name, bucket) for name in evaluation.metrics},
-                "deltas": {name: deltas(name, bucket) for name in evaluation.metrics},
-            }
-            for bucket in buckets
-        ],
-    }
+        return values, Scale((0, 1, 2), ("absent", "present"))
+    return values, steps(values, {"depth": 1, "longest-dependency": 5}[kind], 0)
 
 
 def breakdown(
@@ -292,14 +244,36 @@ def breakdown(
     longest: int,
     minimum: int,
 ) -> list[dict]:
-    """`bucket_scores` for each kind in `by`; without `by`, for the length of the source if it is known."""
-    results = []
+    """Scores of all systems by bucket, for each kind in `by`, as JSON objects described in docs/api/evaluate.md.
+
+    Without `by`, for the length of the source if it is known.
+    """
+    numbers, names = evaluation.corpus.numbers, [system.name for system in evaluation.corpus.systems]
+    base, results = evaluation.corpus.system(baseline).name, []
+
+    def delta(metric: str, name: str, sentences: np.ndarray) -> dict:
+        found = evaluation.effect(metric, base, name, sentences)
+        return {"mean": found.delta, "interval": found.interval}
+
     for kind in dict.fromkeys(by or (["length"] if source.words is not None else [])):
-        if kind.startswith(LABEL):
-            values, scale = labelled(kind.removeprefix(LABEL), evaluation.corpus.numbers)
-        else:
-            values = measure(kind, source)
-            scale = scale_of(kind, values, width, longest)
-        buckets = make_buckets(values, scale, minimum)
-        results.append(bucket_scores(evaluation, baseline, kind, buckets, values, minimum))
+        values, scale = measure(kind, source, numbers, width, longest)
+        groups = [
+            {
+                "label": bucket.label,
+                "size": len(bucket.sentences),
+                "merged": [{"label": label, "size": size} for label, size in bucket.merged],
+                "sentences": [numbers[i] for i in bucket.sentences],
+                "scores": {
+                    metric: {name: evaluation.summary(metric, name, bucket.sentences) for name in names}
+                    for metric in evaluation.metrics
+                },
+                "deltas": {
+                    metric: {name: delta(metric, name, bucket.sentences) for name in names if name != base}
+                    for metric in evaluation.metrics
+                },
+            }
+            for bucket in make_buckets(values, scale, minimum)
+        ]
+        left_out = int(np.isnan(values).sum())
+        results.append({"by": kind, "title": title(kind), "minimum": minimum, "left_out": left_out, "groups": groups})
     return results

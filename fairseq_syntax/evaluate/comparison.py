@@ -4,7 +4,7 @@ import html
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 
 import numpy as np
@@ -42,54 +42,6 @@ class Chance:
     trials: int = 10000
     resamples: int = 10000
     seed: int = 12345
-
-
-@dataclass
-class Summary:
-    """The score of a system over K runs.
-
-    Attributes:
-        runs: the K scores.
-        sd: their sample standard deviation; None for one run.
-        interval: bootstrap interval (95 %) of their mean.
-        without_brevity_penalty: BLEU without it, the mean over runs; None for other metrics.
-        length_ratio: words of the translations / words of the references, over all runs; None for other metrics.
-    """
-
-    runs: list[float]
-    mean: float
-    sd: float | None
-    minimum: float
-    maximum: float
-    interval: tuple[float, float]
-    without_brevity_penalty: float | None = None
-    length_ratio: float | None = None
-
-
-@dataclass
-class Difference:
-    """The difference between a system and a baseline in one metric.
-
-    Attributes:
-        metric, baseline, system: names.
-        delta, interval, detectable: see `significance.Effect`.
-        better, worse, ties: numbers of sentences in the sign test; None without this test, or if the numbers of runs
-            differ.
-        p: name of a test -> its p-value; "runs" is that of `significance.effect`.
-        holm: `p`, corrected for the number of systems compared with this baseline in this metric.
-    """
-
-    metric: str
-    baseline: str
-    system: str
-    delta: float
-    interval: tuple[float, float]
-    detectable: float | None
-    better: int | None
-    worse: int | None
-    ties: int | None
-    p: dict[str, float | None]
-    holm: dict[str, float | None] = field(default_factory=dict)
 
 
 class Evaluation:
@@ -140,32 +92,33 @@ class Evaluation:
             self._scored[key] = scores(statistics.sum(axis=1)), draws
         return self._scored[key]
 
-    def summary(self, metric: str, system: str, sentences: np.ndarray | None = None) -> Summary:
-        """The score of a system on all sentences, or on those with the given indices."""
+    def summary(self, metric: str, system: str, sentences: np.ndarray | None = None) -> dict:
+        """The score of a system over K runs, on all sentences or some, as in docs/api/evaluate.md."""
         runs, draws = self._scores(metric, system, sentences)
-        more: tuple[float, ...] = ()
+        more: tuple[float | None, float | None] = (None, None)
         if isinstance(bleu := self.metrics[metric], Bleu):
             statistics = self.statistics(metric, system)
             sums = (statistics if sentences is None else statistics[:, sentences]).sum(axis=1)
             words, references = sums[:, :2].sum(axis=0)
             more = float(bleu.precision(sums).mean()), float(words / max(references, 1))
-        return Summary(
-            runs.tolist(),
-            float(runs.mean()),
-            float(runs.std(ddof=1)) if len(runs) > 1 else None,
-            float(runs.min()),
-            float(runs.max()),
-            interval(draws.mean(axis=0)),
-            *more,
-        )
+        return {
+            "runs": runs.tolist(),
+            "mean": float(runs.mean()),
+            "sd": float(runs.std(ddof=1)) if len(runs) > 1 else None,
+            "minimum": float(runs.min()),
+            "maximum": float(runs.max()),
+            "interval": interval(draws.mean(axis=0)),
+            "without_brevity_penalty": more[0],
+            "length_ratio": more[1],
+        }
 
     def effect(self, metric: str, baseline: str, system: str, sentences: np.ndarray | None = None) -> Effect:
         """The difference of the means over runs, on all sentences or on those with the given indices."""
         (first, draws), (second, others) = (self._scores(metric, name, sentences) for name in (baseline, system))
         return effect((first, second), (draws, others))
 
-    def difference(self, metric: str, baseline: str, system: str) -> Difference:
-        """All tests of a system against a baseline, without correction."""
+    def difference(self, metric: str, baseline: str, system: str) -> dict:
+        """All tests of a system against a baseline, without correction, as in docs/api/evaluate.md."""
         found = self.effect(metric, baseline, system)
         first, second = (self.statistics(metric, name) for name in (baseline, system))
         (observed, draws), (others, other_draws) = (self._scores(metric, name, None) for name in (baseline, system))
@@ -178,17 +131,21 @@ class Evaluation:
             **({"sign": sign and sign.p} if "sign" in self.tests else {}),
         }
         better, worse, ties, _ = sign or (None, None, None, None)
-        counts = (better, worse, ties) if higher else (worse, better, ties)
-        return Difference(metric, baseline, system, found.delta, found.interval, found.detectable, *counts, p)
+        if not higher:
+            better, worse = worse, better
+        return {
+            **{"metric": metric, "baseline": baseline, "system": system},
+            **{"delta": found.delta, "interval": found.interval, "detectable": found.detectable},
+            **{"better": better, "worse": worse, "ties": ties, "p": p, "holm": {}},
+        }
 
-    def differences(self, metric: str, baseline: str, names: Sequence[str]) -> list[Difference]:
-        """The differences of other systems from a baseline, with Holm's correction."""
+    def differences(self, metric: str, baseline: str, names: Sequence[str]) -> list[dict]:
+        """The differences of other systems from a baseline, with Holm's correction for their number."""
         results = [self.difference(metric, baseline, name) for name in names]
         for test in self.tests:
-            values = {i: p for i, result in enumerate(results) if (p := result.p[test]) is not None}
-            corrected = dict(zip(values, holm(list(values.values())).tolist(), strict=True))
-            for i, result in enumerate(results):
-                result.holm[test] = corrected.get(i)
+            corrected = iter(holm([p for result in results if (p := result["p"][test]) is not None]).tolist())
+            for result in results:
+                result["holm"][test] = None if result["p"][test] is None else next(corrected)
         return results
 
     def repeated(self, system: str) -> float:
@@ -225,15 +182,6 @@ class Comparison:
     def tables(self, form: str = "text") -> list[str]:
         """Tables of scores, tests and buckets for every metric."""
         return tables(self.content, form)
-
-    def figure(self):
-        """The scores of the first metric by bucket, as a matplotlib figure. Raises ValueError: there are no buckets."""
-        if not self.content["buckets"]:
-            raise ValueError("--draw: the length of the source is not known; give --source")
-        names = [system["name"] for system in self.content["systems"]]
-        from .bucket_pictures import draw_buckets  # of matplotlib, which takes long to import
-
-        return draw_buckets(self.content["buckets"], names, self.content["metrics"][0]["name"])
 
 
 def compare(
@@ -320,13 +268,13 @@ def _content(evaluation: Evaluation, baselines: Mapping[str, Sequence[str]]) -> 
                 "runs": system.runs,
                 "files": system.files,
                 "repeated": evaluation.repeated(system.name),
-                "scores": {name: asdict(evaluation.summary(name, system.name)) for name in evaluation.metrics},
+                "scores": {name: evaluation.summary(name, system.name) for name in evaluation.metrics},
             }
             for system in corpus.systems
         ],
         "baselines": list(baselines),
         "tests": [
-            asdict(difference)
+            difference
             for baseline, names in baselines.items()
             for name in evaluation.metrics
             for difference in evaluation.differences(name, baseline, names)

@@ -6,8 +6,9 @@ Files are output of fairseq-generate (S-, T-, H- and D- lines), or plain text wi
 import logging
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -55,10 +56,13 @@ class Output:
     hypotheses: dict[int, Entry] = field(default_factory=dict)
 
 
-def read_output(path: str | Path) -> Output:
+def read_output(path: str | Path, subword_type: str | None = None) -> Output:
     """Read output of fairseq-generate or fairseq-interactive, with sentences in any order, or plain text.
 
     The best of several hypotheses (`--nbest`) is taken. Lines of other kinds are ignored.
+
+    Args:
+        subword_type: the `SubwordType` of pieces to be joined.
 
     Raises ValueError: the file cannot be read, has no translations, lacks the hypothesis of a sentence, has a score
     that is not a number, or has the output of several runs.
@@ -68,42 +72,46 @@ def read_output(path: str | Path) -> Output:
     kinds: dict[str, dict[int, Entry]] = {kind: {} for kind in "STHD"}
     last: dict[str, int] = {}  # sentence of the preceding line of a kind
     for match, number in records:
-        kind, sentence, rest = match[1], int(match[2]), match[3]
-        entries = kinds[kind]
+        kind, sentence, text = match[1], int(match[2]), match[3]
+        first, score = kinds[kind].get(sentence), 0.0
         if kind in "HD":
-            entry = _hypothesis(path, number, kind, sentence, rest)
-            if sentence in entries and last[kind] != sentence:
-                raise ValueError(
-                    f"{path}:{number}: a {kind}- line of sentence {sentence}, which line {entries[sentence].line} has "
-                    "already, after those of other sentences; give the output of one run"
-                )
-            last[kind] = sentence
-            if sentence not in entries or entry.score > entries[sentence].score:
-                entries[sentence] = entry
-        elif sentence in entries:
+            score, text = _scored(path, number, kind, sentence, text)
+        if first and (kind in "ST" or last[kind] != sentence):
             raise ValueError(
-                f"{path}:{number}: a second {kind}- line of sentence {sentence}, the first is line "
-                f"{entries[sentence].line}; give the output of one run"
+                f"{path}:{number}: a second {kind}- line of sentence {sentence}, the first is line {first.line}; give "
+                "the output of one run"
             )
-        else:
-            entries[sentence] = Entry(rest.strip(), number)
-    hypotheses = kinds["D"] or kinds["H"]
-    if not records:
-        hypotheses = {i: Entry(line.strip(), i + 1) for i, line in enumerate(lines)}
-    if not records and not lines:
+        last[kind] = sentence
+        if not first or score > first.score:
+            kinds[kind][sentence] = Entry(_words(text.strip(), subword_type), number, score)
+    if not lines:
         raise ValueError(f"{path}: is empty; give an output of fairseq-generate, or text with a sentence a line")
+    hypotheses = kinds["D"] or kinds["H"] if records else read_text(path, subword_type)
     for kind in "STH":
-        for sentence, entry in kinds[kind].items():
-            if sentence not in hypotheses:
-                expected = "D-" if kinds["D"] else "H- or D-"
-                raise ValueError(
-                    f"{path}:{entry.line}: sentence {sentence} has a {kind}- line, but no {expected} line; "
-                    "is the output complete?"
-                )
+        for sentence in kinds[kind].keys() - hypotheses.keys():
+            expected = "D-" if kinds["D"] else "H- or D-"
+            raise ValueError(
+                f"{path}:{kinds[kind][sentence].line}: sentence {sentence} has a {kind}- line, but no {expected} line; "
+                "is the output complete?"
+            )
     return Output(str(path), kinds["S"], kinds["T"], hypotheses)
 
 
-def _hypothesis(path, number: int, kind: str, sentence: int, rest: str) -> Entry:
+def read_text(path: str | Path, subword_type: str | None = None) -> dict[int, Entry]:
+    """The lines of a text, numbered from 0, with their pieces joined; see `read_output`."""
+    return {i: Entry(_words(line.strip(), subword_type), i + 1) for i, line in enumerate(read_lines(path))}
+
+
+def _words(text: str, subword_type: str | None) -> str:
+    """Join pieces as fairseq does, and byte pieces; text without pieces is left unchanged."""
+    # in text without a mark, fairseq would join all words into one
+    if subword_type == SubwordType.sentencepiece and "▁" in text:
+        return decode_pieces(text.split()).replace("▁", " ").strip()
+    return f"{text} ".replace("@@ ", "").rstrip() if subword_type == SubwordType.subword_nmt else text
+
+
+def _scored(path, number: int, kind: str, sentence: int, rest: str) -> tuple[float, str]:
+    """Score and text of a hypothesis."""
     score, _, text = rest.partition("\t")
     try:
         value = float(score)
@@ -111,7 +119,7 @@ def _hypothesis(path, number: int, kind: str, sentence: int, rest: str) -> Entry
         value = math.nan
     if math.isnan(value):
         raise ValueError(f"{path}:{number}: {kind}-{sentence} must be followed by a score, not {score[:40]!r}")
-    return Entry(text.strip(), number, value)
+    return value, text
 
 
 def check_same_sentences(first: Output, second: Output) -> None:
@@ -246,143 +254,120 @@ def read_corpus(
     of lines, or there are no references.
     """
     for name, runs in systems.items():
-        files = [Path(path).resolve() for path in runs.values()]
-        for path, file in zip(runs.values(), files, strict=True):
-            if files.count(file) > 1:
+        number = Counter(Path(path).resolve() for path in runs.values())
+        for path in runs.values():
+            if number[Path(path).resolve()] > 1:
                 raise ValueError(f"--system {name}: {path} is named twice; give the translations of each seed once")
-    outputs = [_joined(read_output(path), remove_bpe) for runs in systems.values() for path in runs.values()]
-    first, *others = outputs
+    outputs = {name: [read_output(path, remove_bpe) for path in runs.values()] for name, runs in systems.items()}
+    first, *others = every = [output for of_system in outputs.values() for output in of_system]
     numbers = sorted(first.hypotheses)
     for output in others:
         check_same_sentences(first, output)
         if not references:
             check_same_references(first, output)
-    missing = numbers[-1] + 1 - len(numbers)
-    if missing:
-        logger.warning(
-            f"{first.path}: no translation of {missing} of the sentences 0 to {numbers[-1]}; scores are of the others"
-        )
+    printed = None
     if references:
-        columns = [texts(_plain(path, remove_bpe), numbers, path, "reference") for path in references]
+        columns = [texts(read_text(path, remove_bpe), numbers, path, "reference") for path in references]
     else:
-        columns = [_references(outputs, numbers)]
-    sources = _sources(outputs, numbers, source, remove_bpe)
-    for what, column in zip([*(references or ["reference"]), "source"], [*columns, sources or []], strict=True):
-        _warn_of_text(what, column)
-    remaining = iter(outputs)
-    read = [_system(name, list(runs), [next(remaining) for _ in runs], numbers) for name, runs in systems.items()]
-    for system in read:
-        for path, hypotheses in zip(system.files, system.hypotheses, strict=True):
-            _warn_of_text(path, hypotheses)
-            _warn_of_other_references(path, hypotheses, columns[0])
+        printed = next((output for output in every if output.references), None)
+        if printed is None:
+            raise ValueError(f"{first.path}: no references (T- lines); give --reference")
+        columns = [texts(printed.references, numbers, printed.path, "reference (T- line)")]
+    with_source = next((output for output in every if output.sources), None)
+    sources, given = None, read_text(source, remove_bpe) if source else {}
+    if with_source:
+        sources = texts(with_source.sources, numbers, with_source.path, "source (S- line)")
+    if source:
+        sources = texts(given, numbers, source, "source")
+    read = [
+        System(
+            *(name, list(runs), [output.path for output in outputs[name]]),
+            [[output.hypotheses[number].text for number in numbers] for output in outputs[name]],
+        )
+        for name, runs in systems.items()
+    ]
+    translations = [pair for system in read for pair in zip(system.files, system.hypotheses, strict=True)]
+    named = [*zip([*(references or ["reference"]), "source"], [*columns, sources or []], strict=True), *translations]
+    missing = numbers[-1] + 1 - len(numbers)
+    for wrong, message in (
+        (
+            missing,
+            f"{first.path}: no translation of {missing} of the sentences 0 to {numbers[-1]}; scores are of the others",
+        ),
+        _unknown(columns[0], "" if references or not printed else printed.path),
+        _other_source(source, given, with_source),
+        *(doubt for what, column in named for doubt in _doubts(what, column)),
+        *(_copied(system) for system in read),
+        *(_other_text(path, hypotheses, columns[0]) for path, hypotheses in translations),
+    ):
+        if wrong:
+            logger.warning(message)
     return Corpus(read, [list(row) for row in zip(*columns, strict=True)], numbers, sources)
 
 
-def _system(name: str, runs: list[str], outputs: list[Output], numbers: list[int]) -> System:
-    hypotheses = [[output.hypotheses[number].text for number in numbers] for output in outputs]
-    for i, output in enumerate(outputs):
-        first = outputs[hypotheses.index(hypotheses[i])]
-        if first is not output and len(set(hypotheses[i])) >= _FEW:
-            logger.warning(f"--system {name}: {output.path} has the translations of {first.path}; is it another seed?")
-    return System(name, runs, [output.path for output in outputs], hypotheses)
+# --- doubts: whether there is one, and what is said of it -------------------------------------------------------------
 
 
-def _joined(output: Output, subword_type: str | None) -> Output:
-    """An output with its pieces joined into words."""
-    sources, references, hypotheses = (
-        _join(entries, subword_type) for entries in (output.sources, output.references, output.hypotheses)
-    )
-    return Output(output.path, sources, references, hypotheses)
+def _doubts(what: str, column: Sequence[str]) -> Iterator[tuple[bool, str]]:
+    """Empty lines, and pieces of words."""
+    empty = sum(not text for text in column)
+    tokens = (token for text in column if "@@" in text or "▁" in text for token in text.split(" "))
+    piece = next((token for token in tokens if token.endswith("@@") or "▁" in token), "")
+    yield empty > 0, f"{what}: {empty} of {len(column)} lines are empty"
+    yield piece != "", f"{what}: pieces such as {piece!r} are counted as words; give --remove-bpe"
 
 
-def _sources(outputs: list[Output], numbers: list[int], path: str | None, remove_bpe: str | None) -> list[str] | None:
-    """The source, from a file or from the first output with S- lines; None if there is neither."""
-    printed = next((output for output in outputs if output.sources), None)
-    if path:
-        entries = _plain(path, remove_bpe)
-        sources = texts(entries, numbers, path, "source")
-        if printed:
-            texts(printed.sources, numbers, printed.path, "source (S- line)")
-            _warn_of_other_sources(path, entries, printed.path, printed.sources)
-        return sources
-    return texts(printed.sources, numbers, printed.path, "source (S- line)") if printed else None
-
-
-def _warn_of_other_sources(path: str, entries: dict[int, Entry], output: str, translated: dict[int, Entry]) -> None:
-    """Warn if the source differs from the translated text in more than letter case, spaces and unknown words."""
-
-    def letters(text: str) -> str:
-        return "".join(text.lower().split())
-
-    differing = [
-        (number, entry, translated[number])
-        for number, entry in entries.items()
-        if "<unk>" not in translated[number].text and letters(entry.text) != letters(translated[number].text)
-    ]
-    if differing:
-        number, entry, printed = differing[0]
-        logger.warning(
-            f"{path}:{entry.line}: sentence {number} is {quoted(entry.text)}, but {quoted(printed.text)} in the S- "
-            f"line {output}:{printed.line}, and {len(differing)} of {len(entries)} differ; give the source that was "
-            "translated, and see --remove-bpe"
-        )
-
-
-def _references(outputs: list[Output], numbers: list[int]) -> list[str]:
-    """The references, from the first output with T- lines."""
-    printed = next((output for output in outputs if output.references), None)
-    if printed is None:
-        raise ValueError(f"{outputs[0].path}: no references (T- lines); give --reference")
-    references = texts(printed.references, numbers, printed.path, "reference (T- line)")
+def _unknown(references: Sequence[str], path: str) -> tuple[bool, str]:
+    """Words of T- lines that the model does not know."""
     unknown = sum("<unk>" in text for text in references)
-    if unknown:
-        logger.warning(
-            f"{printed.path}: {unknown} of {len(references)} references have words that the model does not know "
-            "(<<unk>>) and nothing can match; give --reference"
-        )
-    return references
+    return bool(unknown and path), (
+        f"{path}: {unknown} of {len(references)} references have words that the model does not know (<<unk>>) and "
+        "nothing can match; give --reference"
+    )
 
 
-def _join(entries: dict[int, Entry], subword_type: str | None) -> dict[int, Entry]:
-    """Join pieces as fairseq does, and byte pieces; text without pieces is left unchanged."""
-    if not subword_type:
-        return entries
-    # in text without a mark, fairseq would join all words into one
-    mark = "▁" if subword_type == SubwordType.sentencepiece else "@@"
-    return {
-        number: replace(entry, text=_words(entry.text, subword_type)) if mark in entry.text else entry
+def _copied(system: System) -> tuple[bool, str]:
+    """Two runs with the same translations."""
+    places = [system.hypotheses.index(lines) for lines in system.hypotheses]
+    run = next((i for i, first in enumerate(places) if first < i and len(set(system.hypotheses[i])) >= _FEW), 0)
+    copy, first = system.files[run], system.files[places[run]]
+    return run > 0, f"--system {system.name}: {copy} has the translations of {first}; is it another seed?"
+
+
+def _other_source(path: str | None, entries: dict[int, Entry], output: Output | None) -> tuple[bool, str]:
+    """A source that differs from the translated text in more than letter case, spaces and unknown words."""
+    translated = output.sources if output else {}
+    differing = [
+        number
         for number, entry in entries.items()
-    }
+        if number in translated and "<unk>" not in translated[number].text
+        if "".join(entry.text.lower().split()) != "".join(translated[number].text.lower().split())
+    ]
+    if not (differing and output):
+        return False, ""
+    number = differing[0]
+    entry, printed = entries[number], translated[number]
+    return True, (
+        f"{path}:{entry.line}: sentence {number} is {quoted(entry.text)}, but {quoted(printed.text)} in the S- line "
+        f"{output.path}:{printed.line}, and {len(differing)} of {len(entries)} differ; give the source that was "
+        "translated, and see --remove-bpe"
+    )
 
 
-def _words(text: str, subword_type: str) -> str:
-    if subword_type == SubwordType.sentencepiece:
-        return decode_pieces(text.split()).replace("▁", " ").strip()
-    return f"{text} ".replace("@@ ", "").rstrip()
-
-
-def _plain(path: str, subword_type: str | None) -> dict[int, Entry]:
-    """The lines of a text, numbered from 0."""
-    return _join({i: Entry(line.strip(), i + 1) for i, line in enumerate(read_lines(path))}, subword_type)
-
-
-def _warn_of_other_references(path: str, translations: Sequence[str], references: Sequence[str]) -> None:
-    """Warn if translations are not closer to their references than to those of the sentences after them.
+def _other_text(path: str, translations: Sequence[str], references: Sequence[str]) -> tuple[bool, str]:
+    """Translations that are not closer to their references than to those of the sentences after them.
 
     A system that is clearly closer in one block of sentences is so in all, unless a line is missing somewhere.
     """
-    if len(set(references)) < _FEW:
-        return
     signs = closer(translations, references)
     blocks = {start: signs[start : start + _BLOCK] for start in range(0, len(signs) - _BLOCK + 1, _BLOCK)}
     judged = {start: deviations(block) for start, block in blocks.items() if np.count_nonzero(block) >= _FEW}
     bad = [start for start, z in judged.items() if z < 1.5 and max(judged.values()) > 6]
-    if bad or deviations(signs) < 2.5:
-        where = f" in sentences {bad[0]} to {bad[0] + _BLOCK - 1}" if bad else ""
-        logger.warning(
-            f"{path}: translations are as close to the references of other sentences as to their own{where}; are these "
-            "the references of the same text, in the same order?"
-        )
+    where = f" in sentences {bad[0]} to {bad[0] + _BLOCK - 1}" if bad else ""
+    return len(set(references)) >= _FEW and (bool(bad) or deviations(signs) < 2.5), (
+        f"{path}: translations are as close to the references of other sentences as to their own{where}; are these the "
+        "references of the same text, in the same order?"
+    )
 
 
 def closer(texts: Sequence[str], others: Sequence[str], step: int = 1) -> np.ndarray:
@@ -402,14 +387,3 @@ def closer(texts: Sequence[str], others: Sequence[str], step: int = 1) -> np.nda
 def deviations(signs: np.ndarray) -> float:
     """The sum of signs in standard deviations of chance."""
     return float(signs.sum()) / max(float(np.abs(signs).sum()), 1) ** 0.5
-
-
-def _warn_of_text(what: str, column: Sequence[str]) -> None:
-    """Warn of empty lines, and of pieces of words."""
-    empty = sum(not text for text in column)
-    if empty:
-        logger.warning(f"{what}: {empty} of {len(column)} lines are empty")
-    tokens = (token for text in column if "@@" in text or "▁" in text for token in text.split(" "))
-    piece = next((token for token in tokens if token.endswith("@@") or "▁" in token), None)
-    if piece:
-        logger.warning(f"{what}: pieces such as {piece!r} are counted as words; give --remove-bpe")

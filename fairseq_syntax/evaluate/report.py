@@ -4,6 +4,7 @@ import base64
 import difflib
 import io
 from collections.abc import Iterator
+from functools import partial
 from importlib.resources import files
 
 import numpy as np
@@ -14,7 +15,6 @@ from ..pictures.dependency_trees import draw_tree
 from ..pictures.figures import NO_DATE, plt, settled
 from ..trees.text import visible
 from ..version import __version__
-from .bucket_pictures import draw_buckets
 from .comparison import Comparison, Evaluation, bucket_table, notes, score_tables, settings, test_notes
 from .tables import TableFormat
 from .verdicts import verdicts
@@ -33,15 +33,8 @@ def page(compared: Comparison, title: str, most: int = 50) -> str:
     """The page, with at most `most` sentences on which systems differ in the first metric."""
     content, metric = compared.content, compared.content["metrics"][0]["name"]
     names = [system["name"] for system in content["systems"]]
-    buckets = [
-        (
-            caption := f"{metric} by {kind['title']}",
-            _picture(draw_buckets([kind], names, metric)),
-            _captioned(bucket_table(content, kind, TableFormat.html), f"{caption}, 95 % intervals"),
-            notes(kind),
-        )
-        for kind in content["buckets"]
-    ]
+    kinds = [(f"{metric} by {kind['title']}, 95 % intervals", kind) for kind in content["buckets"]]
+    table = partial(bucket_table, content, form=TableFormat.html)
     return _PAGES.get_template("page.html.jinja2").render(
         title=title,
         version=__version__,
@@ -50,7 +43,7 @@ def page(compared: Comparison, title: str, most: int = 50) -> str:
         verdicts=verdicts(content),
         scores=[(caption, _captioned(html, caption)) for caption, html in score_tables(content, TableFormat.html)],
         notes=test_notes(content),
-        buckets=buckets,
+        buckets=[(caption, _captioned(table(kind), caption), notes(kind)) for caption, kind in kinds],
         sentences=list(_sentences(compared, metric, most)),
         settings=Markup(settings(content, TableFormat.html)),
     )

@@ -18,7 +18,7 @@ the number of seeds.
 examples:
   fairseq-syntax compare --system base base.generated --system mine mine.generated --reference test.de
   fairseq-syntax compare --system base b1.txt b2.txt b3.txt --system mine m1.txt m2.txt m3.txt --reference test.de \\
-      --source test.en --by length --by depth --parse test.en.conllu --draw buckets.svg
+      --source test.en --by length --by depth --parse test.en.conllu
   fairseq-syntax compare --results docs/results/agreement --split test --reference corpus/test.de --format markdown
   fairseq-syntax compare --results docs/results/agreement --split test --reference corpus/test.de \\
       --system transformer --system pascal --system mine mine.txt --baseline transformer --baseline pascal
@@ -27,7 +27,7 @@ examples:
 import argparse
 import json
 
-from .verb import Verb, add_format, add_scoring, add_shared, picture, positive
+from .verb import Verb, add_format, add_scoring, positive
 
 METRICS = ("BLEU", "chrF", "chrF++", "TER", "RIBES")
 _KINDS = ("length", "depth", "longest-dependency", "relation:NAME", "label:FILE")
@@ -47,12 +47,9 @@ def scoring_of(args: argparse.Namespace) -> dict:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_systems(parser.add_argument_group("systems"))
     add_scores(parser)
-    buckets = parser.add_argument_group("breakdown")
-    add_buckets(buckets)
-    buckets.add_argument("--draw", type=picture, metavar="PICTURE", help="scores by bucket (.svg, .png or .pdf)")
+    add_buckets(parser.add_argument_group("breakdown"))
     add_chance(parser.add_argument_group("tests and intervals"))
     add_format(parser, "json")
-    add_shared(parser, "--overwrite")
 
 
 def add_scores(parser: argparse.ArgumentParser) -> None:
@@ -170,15 +167,10 @@ def run(args: argparse.Namespace) -> None:
     scoring = scoring_of(args)
     systems, records = systems_of(args.system, args.results, args.split, args.baseline)
     compared = compare(systems, baselines=args.baseline or (), records=records, **scoring)
-    figure = compared.figure() if args.draw else None
     if args.format == "json":
         print(json.dumps(compared.content, ensure_ascii=False, indent=1))
     else:
         print("\n\n".join(compared.tables(args.format)))
-    if figure:
-        from ..pictures.figures import save_figure
-
-        save_figure(figure, args.draw)
 
 
-main = Verb(__doc__, add_arguments, run, check, outputs=("draw",))
+main = Verb(__doc__, add_arguments, run, check)

@@ -99,7 +99,7 @@ def test_transformers_are_trained_alike(recorded):
 @pytest.mark.parametrize(
     ("session", "made"),
     [
-        ("site", {"tree.svg", "pictures", "graph.svg", "test.trees", "trees", "lengths.png", "map.png"}),
+        ("site", {"tree.svg", "pictures", "graph.svg", "test.trees", "trees", "map.png"}),
     ],
 )
 def test_it_runs_from_top_to_bottom(session, made, tmp_path, real_data):

@@ -2,14 +2,12 @@
 
 import math
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import trees
 
-from fairseq_syntax.evaluate.bucket_pictures import draw_buckets
 from fairseq_syntax.evaluate.buckets import (
     KINDS,
     Source,
@@ -20,7 +18,6 @@ from fairseq_syntax.evaluate.buckets import (
     make_buckets,
     measure,
     read_parses,
-    scale_of,
     steps,
     title,
 )
@@ -33,16 +30,20 @@ def as_lists(buckets):
 
 def test_edges():
     lengths = np.array([1, 10, 11, 20, 21, 40, 41, 50, 51, 300])
-    assert as_lists(make_buckets(lengths, scale_of("length", lengths), 1)) == {
+    assert as_lists(make_buckets(*measure("length", Source(lengths)), 1)) == {
         **{"1-10": [0, 1], "11-20": [2, 3], "21-30": [4], "31-40": [5], "41-50": [6, 7], ">50": [8, 9]}
     }
     few = np.array([3.0, 4, 6, 7])
-    assert as_lists(make_buckets(few, scale_of("length", few, 3, 6), 1)) == {"1-3": [0], "4-6": [1, 2], ">6": [3]}
+    assert as_lists(make_buckets(*measure("length", Source(few), width=3, longest=6), 1)) == {
+        "1-3": [0],
+        "4-6": [1, 2],
+        ">6": [3],
+    }
     depths = np.array([2.0, 2, 3, 5, np.nan])
-    assert as_lists(make_buckets(depths, scale_of("depth", depths), 1)) == {"2": [0, 1], "3": [2], "5": [3]}
-    present = np.array([1.0, 0, 1])
-    assert as_lists(make_buckets(present, scale_of("relation:acl", present), 1)) == {"absent": [1], "present": [0, 2]}
-    assert as_lists(make_buckets(present, scale_of("relation:acl", present), 2)) == {"all": [0, 1, 2]}
+    assert as_lists(make_buckets(depths, steps(depths, 1, 0), 1)) == {"2": [0, 1], "3": [2], "5": [3]}
+    found = measure("relation:acl", Source(parses=[parse([-1], [label]) for label in ("acl", "root", "acl:x")]))
+    assert as_lists(make_buckets(*found, 1)) == {"absent": [1], "present": [0, 2]}
+    assert as_lists(make_buckets(*found, 2)) == {"all": [0, 1, 2]}
 
 
 def test_labels(tmp_path):
@@ -63,7 +64,7 @@ def test_labels(tmp_path):
 def test_small_ones_join_their_smaller_neighbour():
     values = np.repeat([1.0, 2, 3, 4, 9], [5, 3, 1, 2, 1])
     (one, low, high) = make_buckets(values, steps(values, 1, 0), 3)
-    assert [(each.label, len(each)) for each in (one, low, high)] == [("1", 5), ("2", 3), ("3-9", 4)]
+    assert [(each.label, len(each.sentences)) for each in (one, low, high)] == [("1", 5), ("2", 3), ("3-9", 4)]
     assert one.merged == () and high.merged == (("3", 1), ("4", 2), ("9", 1))
     assert as_lists(make_buckets(values, steps(values, 1, 0), 100)) == {"1-9": list(range(12))}
 
@@ -79,7 +80,7 @@ def test_every_sentence_is_in_its_bucket(values, width, longest, minimum):
     buckets = make_buckets(values, steps(values, width, 0, longest=longest and width * (longest // width)), minimum)
     known = np.flatnonzero(values == values)
     assert sorted(np.concatenate([bucket.sentences for bucket in buckets])) == known.tolist()
-    assert len(buckets) == 1 or min(map(len, buckets)) >= minimum
+    assert len(buckets) == 1 or min(len(bucket.sentences) for bucket in buckets) >= minimum
     for bucket in buckets:
         low, _, high = bucket.label.removeprefix(">").partition("-")
         for sentence in bucket.sentences:
@@ -89,7 +90,7 @@ def test_every_sentence_is_in_its_bucket(values, width, longest, minimum):
                 assert values[sentence] > int(low)
             else:
                 assert int(low) <= values[sentence] <= int(high or low)
-        assert not bucket.merged or sum(size for _, size in bucket.merged) == len(bucket)
+        assert not bucket.merged or sum(size for _, size in bucket.merged) == len(bucket.sentences)
         assert all(size > 0 for _, size in bucket.merged)
 
 
@@ -97,41 +98,7 @@ def test_what_is_not_known():
     for kind in KINDS:
         with pytest.raises(ValueError, match=f"--by {kind}: "):
             measure(kind, Source())
-    assert measure("length", Source(words=np.array([0, 3]))).tolist() == [1, 3]
-
-
-def test_picture():
-    def group(label, size, *scores):
-        ends = [{"mean": score, "interval": [score - 3, score + 1.5]} for score in scores]
-        ends[1]["interval"] = [31.5, 33]  # the score may be outside
-        return {"label": label, "size": size, "scores": {"BLEU": dict(zip(["_base$1", "a$b$"], ends, strict=True))}}
-
-    tables = [
-        {"title": "source words", "minimum": 50, "groups": [group("1-10", 60, 30, 31), group(">10", 80, 20, 22)]},
-        {"title": "depth", "minimum": 50, "groups": [group("2", 40, 25, 26)]},
-    ]
-    figure = draw_buckets(tables, ["_base$1", "a$b$"], "BLEU")
-    first, second = figure.axes
-    assert [tick.get_text() for tick in first.get_xticklabels()] == ["1-10\n60", ">10\n80"]
-    assert first.get_xlabel() == "source words; below, number of sentences"
-    assert first.get_ylabel() == "BLEU\n(95 % intervals)"
-    lines = first.get_lines()
-    assert len({line.get_color() for line in lines}) == 2
-    np.testing.assert_array_equal([line.get_ydata() for line in lines], [[30, 20], [31, 22]])
-    for line, bars in zip(lines, first.collections, strict=True):
-        for place, score, bar in zip(line.get_xdata(), line.get_ydata(), bars.get_segments(), strict=True):
-            assert bar[:, 0].tolist() == [place, place] and bar[0, 1] <= score <= bar[1, 1]
-    assert [line.get_fillstyle() for line in (*lines, *second.get_lines())] == ["full", "full", "none", "none"]
-    figure.canvas.draw()  # `$` is no formula
-    plt.close(figure)
-    for table in tables:
-        for bucket in table["groups"]:
-            bucket["deltas"] = {"BLEU": {"a$b$": {"mean": 1.5, "interval": [-1, 4]}}}
-    figure = draw_buckets(tables, ["a$b$"], "BLEU", "_base$1")
-    assert figure.axes[0].get_ylabel() == "BLEU minus _base$1\n(95 % intervals)"
-    assert figure.axes[0].get_lines()[0].get_ydata().tolist() == [1.5, 1.5]
-    figure.canvas.draw()
-    plt.close(figure)
+    assert measure("length", Source(words=[0, 3]))[0].tolist() == [1, 3]
 
 
 # --- what is measured of trees -------------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ def test_plain_text(write):
         ("S-4\tx\nH-4\t-1\ty\nS-4\tx\n", "out.generated:3: a second S- line of sentence 4, the first is line 1"),
         (
             "D-4\t-1\tx\nD-4\t-2\ty\nD-5\t-1\tx\nD-4\t-1\tz\n",
-            "out.generated:4: a D- line of sentence 4, which line 1 has already, after those of other sentences",
+            "out.generated:4: a second D- line of sentence 4, the first is line 1; give the output of one run",
         ),
         ("H-4\tnan\ta\nH-4\t-1\tb\n", "out.generated:1: H-4 must be followed by a score, not 'nan'"),
         (b"H-4\t-1\tx\nD-4\t-1\t\xff\n", "out.generated:2: not UTF-8"),
