@@ -15,13 +15,11 @@ examples:
 """
 
 import argparse
-import contextlib
 import json
-import re
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 from ..files import staged_directory
 from ..trees.subwords import encode_words
@@ -31,12 +29,6 @@ COMPARED = 100
 """Sentences of the validation set whose translations are scored before and after."""
 TOLERANCE = 1e-3
 """Largest difference, in nats per token, that single precision explains; docs/serving.md has what was measured."""
-_REASONS = {
-    "pascal_transformer": "its heads multiply scores by a density around the parent",
-    "lisa_transformer": "one of its heads is a biaffine parser",
-    "dasa_transformer": "its heads change scores by tree distance",
-    "tag_transformer": "its encoder embeds tags, too; use --to ctranslate2",
-}
 FEATURE = "\uffe8"
 """What CTranslate2 has between a token and its tags."""
 _SEARCH = {
@@ -54,11 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verb.add_system(parser)
     add("--to", required=True, choices=["fairseq", "ctranslate2"], help="program that will translate")
     add("--output", required=True, metavar="FOLDER", help="folder to write")
-    add(
-        "--quantization",
-        choices=["int8", "int16", "float16", "bfloat16"],
-        help="number format of CTranslate2's parameters (default: single precision)",
-    )
+    formats, what = ["int8", "int16", "float16", "bfloat16"], "number format of CTranslate2's parameters"
+    add("--quantization", choices=formats, help=f"{what} (default: single precision)")
     verb.add_shared(parser, "--overwrite")
 
 
@@ -68,62 +57,35 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error("--quantization needs --to ctranslate2")
 
 
-def stock_options(loaded, also: Sequence[str] = ()) -> argparse.Namespace:
-    """The options with which fairseq builds the model of a checkpoint.
-
-    Raises ValueError: it has not the parameters of fairseq's Transformer, and is not one of `also`.
-    """
-    from fairseq.models import ARCH_MODEL_NAME_REGISTRY
+def write_plain(loaded, folder: Path) -> None:
+    """Write model.pt and dictionaries, which fairseq loads without this package, into a folder."""
+    import torch
+    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
     from fairseq.tasks.translation import TranslationConfig
+    from omegaconf import OmegaConf
 
     from ..checkpoints import load_state
+    from ..data.arrays import manifest_path
+    from ..decoding.search import write_search
     from ..task import SyntaxTranslationConfig
 
-    name = ARCH_MODEL_NAME_REGISTRY.get(loaded.architecture, loaded.architecture)
-    if name not in ("transformer", "planted_transformer", *also):
-        why = _REASONS.get(name, "its network is not fairseq's Transformer")
-        raise ValueError(f"{loaded.path}: {name} cannot be exported, because {why}")
-    options = load_state(loaded.path)["cfg"].model
+    task, options = loaded.task, load_state(loaded.path)["cfg"].model
     if not isinstance(options, argparse.Namespace):
         raise ValueError(f"{loaded.path}: was trained by fairseq-hydra-train; train with fairseq-train to export")
     own = vars(SyntaxTranslationConfig()).keys() - vars(TranslationConfig()).keys()
     values = {key: value for key, value in vars(options).items() if key not in own and not key.startswith("planted_")}
-    arch = re.sub("^(planted|tag)_", "", loaded.architecture)
-    values |= {"arch": arch, "_name": arch, "user_dir": None}
+    arch = loaded.architecture.removeprefix("planted_")
+    values |= {"arch": arch, "_name": arch, "user_dir": None, "data": "."}
     values |= {"task": "translation", "criterion": "label_smoothed_cross_entropy"}
     values |= {"encoder_embed_path": None, "decoder_embed_path": None}  # where training began; not needed any more
-    values |= {"source_lang": loaded.task.cfg.source_lang, "target_lang": loaded.task.cfg.target_lang, "data": "."}
-    return argparse.Namespace(**values)
-
-
-def write_plain(loaded, folder: Path, for_converter: bool = False) -> None:
-    """Write model.pt and dictionaries, which fairseq loads without this package, into a folder.
-
-    Args:
-        for_converter: write options as older checkpoints have them, and as CTranslate2 reads them; torch refuses to
-            load these where fairseq is not repaired. Tags are left out.
-    """
-    import torch
-    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-    from omegaconf import OmegaConf
-
-    from ..data.arrays import manifest_path
-    from ..decoding.search import write_search
-
-    options, task = stock_options(loaded, ("tag_transformer",) if for_converter else ()), loaded.task
-    groups = OmegaConf.to_container(convert_namespace_to_omegaconf(options), enum_to_str=True)
-    groups["model"] = vars(options)
+    values |= {"source_lang": task.cfg.source_lang, "target_lang": task.cfg.target_lang}
+    groups = OmegaConf.to_container(convert_namespace_to_omegaconf(argparse.Namespace(**values)), enum_to_str=True)
+    groups["model"] = values
     groups["generation"] |= loaded.search
-    weights = {name: weight for name, weight in loaded.model.state_dict().items() if ".tags." not in name}
-    state = {
-        "args": options if for_converter else None,
-        "cfg": None if for_converter else groups,
-        "model": {name.replace("embed_tokens.tokens.", "embed_tokens."): weight for name, weight in weights.items()},
-        # of training, of which nothing is kept
-        "optimizer_history": [{"criterion_name": "", "optimizer_name": "", "lr_scheduler_state": {}, "num_updates": 0}],
-        "extra_state": {},
-    }
-    torch.save(state, folder / "model.pt")
+    # of training, nothing is kept
+    history = [{"criterion_name": "", "optimizer_name": "", "lr_scheduler_state": {}, "num_updates": 0}]
+    state = {"args": None, "cfg": groups, "optimizer_history": history, "extra_state": {}}
+    torch.save({**state, "model": loaded.model.state_dict()}, folder / "model.pt")
     write_search(folder, loaded.search)
     languages = task.cfg.source_lang, task.cfg.target_lang
     for language, dictionary in zip(languages, (task.src_dict, task.tgt_dict), strict=True):
@@ -139,42 +101,62 @@ def write_served(loaded, folder: Path, quantization: str | None = None) -> None:
     Tags that the encoder embeds are its source features, side by side with the tokens. Raises ValueError: that library
     has no such layers, or no such search.
     """
-    from ctranslate2.converters import FairseqConverter
-    from ctranslate2.specs import common_spec
+    import torch
+    from ctranslate2.converters import fairseq as layers
+    from ctranslate2.specs import TransformerSpec, common_spec
 
-    task = loaded.task
+    task, encoder, decoder = loaded.task, loaded.model.encoder, loaded.model.decoder
     if unknown := loaded.search.keys() - _SEARCH.keys() - {"max_len_a", "max_len_b"}:
         raise ValueError(f"{loaded.path}: CTranslate2's search has no {', '.join(sorted(unknown))}; --to fairseq has")
+    kinds = {
+        (layer.self_attn.num_heads, layer.normalize_before, getattr(layer.activation_fn, "__name__", ""))
+        for side in (encoder, decoder)
+        for layer in side.layers
+    }
+    (heads, first, name), *others = kinds
+    activation = getattr(common_spec.Activation, name.upper(), None)
+    if others or activation is None or encoder.embed_positions is None:
+        raise ValueError(f"{loaded.path}: CTranslate2 wants the same heads, norms and ReLU or GELU in all layers")
+    tokens, tags = encoder.embed_tokens, getattr(encoder.embed_tokens, "tags", {})
+    settings = {"pre_norm": first, "activation": activation, "num_source_embeddings": 1 + len(tags)}
+    settings["layernorm_embedding"] = encoder.layernorm_embedding is not None
+    spec = TransformerSpec.from_config((len(encoder.layers), len(decoder.layers)), heads, **settings)
+    names = "embed_positions", "embed_scale", "layers", "layer_norm", "layernorm_embedding"
+    parts = {name: getattr(encoder, name) for name in names} | {"embed_tokens": getattr(tokens, "tokens", tokens)}
+    with torch.no_grad():
+        layers.set_transformer_encoder(spec.encoder, SimpleNamespace(**parts))
+        layers.set_transformer_decoder(spec.decoder, decoder)
+        embeddings = spec.encoder.embeddings
+        embeddings[0].weight = embeddings[0].weight[:, : getattr(tokens, "token_dim", None)]
+        for features, embedding in zip(embeddings[1:], tags.values(), strict=True):
+            # all embeddings are scaled there, tags are not
+            features.weight = (embedding.weight / encoder.embed_scale).numpy()
+    for dictionary in (task.src_dict, *map(task.syntax_dictionary, tags)):
+        spec.register_source_vocabulary(_vocabulary(dictionary))
+    spec.register_target_vocabulary(_vocabulary(task.tgt_dict))
+    spec.config.decoder_start_token, spec.config.add_source_eos = spec.config.eos_token, True
+    more = {"control_tokens": getattr(task, "control_tokens", ()), "max_positions": loaded.max_positions}
+    for name, value in {**more, "generation": loaded.search}.items():
+        spec.config.add_attribute(name, value)
+    spec.validate()
+    spec.optimize(quantization)
+    spec.save(str(folder))
 
-    class Tagged(FairseqConverter):
-        """CTranslate2's converter, and tags."""
 
-        def _load(self):
-            spec, encoder = super()._load(), loaded.model.encoder
-            tokens = encoder.embed_tokens
-            for name, embedding in getattr(tokens, "tags", {}).items():
-                features = common_spec.EmbeddingsSpec()
-                # all embeddings are scaled there, tags are not
-                features.weight = (embedding.weight.detach() / encoder.embed_scale).numpy()
-                first = spec.encoder.embeddings[0]
-                first.weight = first.weight[:, : tokens.token_dim]
-                spec.encoder.embeddings.append(features)
-                symbols = task.syntax_dictionary(name).symbols
-                spec.register_source_vocabulary(["<blank>" if token == "<pad>" else token for token in symbols])
-            return spec
-
-    with tempfile.TemporaryDirectory() as plain, contextlib.redirect_stdout(sys.stderr):
-        write_plain(loaded, Path(plain), for_converter=True)
-        converter = Tagged(str(Path(plain, "model.pt")), plain, task.cfg.source_lang, task.cfg.target_lang)
-        converter.convert(str(folder), quantization=quantization, force=True)
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    config |= {"control_tokens": getattr(task, "control_tokens", ()), "max_positions": loaded.max_positions}
-    config["generation"] = loaded.search
-    (folder / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
+def _vocabulary(dictionary) -> list[str]:
+    return ["<blank>" if token == "<pad>" else token for token in dictionary.symbols]
 
 
 def export(loaded, folder: Path, to: str, quantization: str | None = None) -> None:
-    """Write a loaded model, and the recipe of its text, into a folder; see `write_plain` and `write_served`."""
+    """Write a loaded model, and the recipe of its text, into a folder; see `write_plain` and `write_served`.
+
+    Raises ValueError: its network is none that these programs have.
+    """
+    from fairseq.models import ARCH_MODEL_NAME_REGISTRY
+
+    name = ARCH_MODEL_NAME_REGISTRY.get(loaded.architecture, loaded.architecture)
+    if name not in ("transformer", "planted_transformer", *(["tag_transformer"] if to == "ctranslate2" else [])):
+        raise ValueError(f"{loaded.path}: {name} cannot be exported, because {to} has no such network")
     if to == "fairseq":
         write_plain(loaded, folder)
     else:
@@ -195,28 +177,23 @@ def pieces_with_tags(loaded, ids) -> list[str]:
     return pieces
 
 
-def scores(loaded, folder: Path, to: str):
-    """Scores of some translations, in nats per token, by the loaded and by the exported model: two arrays.
+def compare(loaded, folder: Path, to: str) -> tuple[float, str]:
+    """The largest difference between scores by the loaded and by the exported model, in nats per token, and a message.
 
-    They are the loaded model's translations of the first sentences of the validation set. None: there is no such set.
-
-    Args:
-        folder: of the exported model;  to: fairseq or ctranslate2.
-
-    Raises ValueError: the set is damaged.
+    They score the loaded model's translations of the first sentences of the validation set. Raises ValueError: the set
+    is damaged.
     """
     import numpy as np  # which the help does not need
-    from fairseq.data.indexed_dataset import dataset_exists
-    from fairseq.utils import split_paths
 
     from .models import load, pieces_of
 
-    cfg = loaded.task.cfg
-    pair = cfg.source_lang, cfg.target_lang
-    prefixes = [Path(split_paths(cfg.data)[0], f"valid.{one}-{other}.{pair[0]}") for one, other in (pair, pair[::-1])]
-    if not any(dataset_exists(str(prefix), None) for prefix in prefixes):
-        return None
-    dataset, sources = loaded.load_split("valid"), []
+    try:
+        loaded.task.load_dataset("valid")
+    except FileNotFoundError as error:
+        if not str(error).startswith("Dataset not found"):
+            raise
+        return 0.0, f"not compared with the checkpoint: {loaded.task.cfg.data} has no validation set"
+    dataset, sources = loaded.task.dataset("valid"), []
     for example in (dataset[number] for number in range(min(COMPARED, len(dataset)))):
         sources.append(example["source"].clone())
         sources[-1].syntax = example.get("syntax")
@@ -229,7 +206,13 @@ def scores(loaded, folder: Path, to: str):
     else:
         after = load(str(folder / "model.pt"), str(folder), cpu=True).total_scores(sources, hyps, 4000)
     lengths = np.array([len(ids) for ids in hyps])
-    return loaded.total_scores(sources, hyps, 4000) / lengths, np.array(after) / lengths
+    before, after = loaded.total_scores(sources, hyps, 4000) / lengths, np.array(after) / lengths
+    worst = int(abs(before - after).argmax())
+    apart = float(abs(before - after)[worst])
+    return apart, (
+        f"scores of {len(hyps)} translations differ by at most {apart:.1e} nats per token (sentence {worst} of valid: "
+        f"{before[worst]:.4f} by the checkpoint, {after[worst]:.4f} as exported)"
+    )
 
 
 class Served:
@@ -288,17 +271,9 @@ def run(args: argparse.Namespace) -> None:
     loaded = load(args.path, args.data, cpu=True)
     with staged_directory(args.output) as folder:
         export(loaded, folder, args.to, args.quantization)
-        found = scores(loaded, folder, args.to)
-        said = f"not compared with the checkpoint: {args.data} has no validation set"
-        if found is not None:
-            before, after = found
-            apart, worst = abs(before - after).max(), abs(before - after).argmax()
-            said = f"scores of {len(before)} translations differ by at most {apart:.1e} nats per token"
-            if not apart <= TOLERANCE and not args.quantization:
-                raise ValueError(
-                    f"{args.path}: {said} (sentence {worst} of valid: {before[worst]:.4f} by the checkpoint, "
-                    f"{after[worst]:.4f} as exported), more than rounding explains; nothing was written"
-                )
+        apart, said = compare(loaded, folder, args.to)
+        if not apart <= TOLERANCE and not args.quantization:
+            raise ValueError(f"{args.path}: {said}, more than rounding explains; nothing was written")
     print(f"{args.output}: {said}", file=sys.stderr)
 
 

@@ -1,5 +1,6 @@
 """Control tokens, which are no words, stay whole in whatever prepares text; an exported model knows them."""
 
+import json
 import sys
 from types import SimpleNamespace
 
@@ -37,20 +38,12 @@ def test_of_the_source(loaded):
 
 @pytest.fixture
 def served(loaded, tmp_path, monkeypatch):
-    """What is exported, by another converter and translator."""
+    """What is exported, by another translator."""
 
-    class Converter:
-        def __init__(self, *paths):
-            pass
-
-        def convert(self, folder, **options):
-            (tmp_path / "config.json").write_text("{}")
-
-    monkeypatch.setattr(export, "write_plain", lambda *paths, **options: None)
+    config = {"control_tokens": ["<BT>"], "max_positions": loaded.max_positions}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    RECIPE.write(tmp_path)
     monkeypatch.setitem(sys.modules, "ctranslate2", SimpleNamespace(Translator=lambda *paths, **options: None))
-    monkeypatch.setitem(sys.modules, "ctranslate2.converters", SimpleNamespace(FairseqConverter=Converter))
-    monkeypatch.setitem(sys.modules, "ctranslate2.specs", SimpleNamespace(common_spec=None))
-    export.export(loaded, tmp_path, "ctranslate2")
     return export.Served(tmp_path)
 
 
