@@ -79,21 +79,22 @@ class Experiment:
                 for line in expectation(self.plan):
                     schedule.say(line)
             self.prepare(len(left))
-            # a budget is that of all
-            schedule.time_updates(self.runs((), gpu) if self.plan.budget.time else left, jobs)
-            self._fit(jobs, gpu)
+            with schedule.held_folder(self.out):
+                # a budget is that of all
+                timed = schedule.time_updates(self.runs((), gpu) if self.plan.budget.time else left, jobs)
+                self._fit(jobs, gpu, timed)
             runs = self.runs(only, gpu)
             schedule.estimate([run for run in runs if not run.record.exists()], jobs)
             self.failed = schedule.run_all(runs, jobs, every)
         return [load(run.record) for run in runs if run.record.exists()]
 
-    def _fit(self, jobs: int, gpu: bool) -> None:
-        """Make the plan fit its budget, if that is new, or nothing has begun and the clock may be another."""
+    def _fit(self, jobs: int, gpu: bool, timed: bool) -> None:
+        """Make the plan fit its budget, if that is new, or nothing has begun and updates were timed anew."""
         whole = read_plan(self.plan.path, whole=True)
         runs = schedule.chosen_runs(whole, self.out, self.results, (), () if gpu else ("--cpu",))
-        if whole.budget.time and (not whole.budget.seeds or not any(run.begun for run in runs)):
+        if whole.budget.time and (not whole.budget.seeds or (timed and not any(run.begun for run in runs))):
             schedule.say(f"budget {whole.budget.time}: {fit_budget(whole, runs, jobs)}")
-            self.plan = read_plan(self.plan.path)
+        self.plan = read_plan(self.plan.path)
 
     def answer(self) -> list[str]:
         """Write the reports; see `answer.answer`. Raises ValueError: the data, and so the references, are not here."""
@@ -121,11 +122,12 @@ class Experiment:
             raise PlanError(f"{whose}; run fairseq-syntax experiment {self.out}")
         best = max(done, key=lambda run: records[run.name]["scores"]["valid"]["BLEU"]["score"])
         chosen = [run for run in done if run.system == best.system] if ensemble else [best]
-        paths = [run.checkpoint for run in chosen]
-        for path in paths:
-            if not path.is_file():
-                raise PlanError(f"{path}: the checkpoint is missing; give the folder where it was trained")
-        return str(best.data), os.pathsep.join(map(str, paths))
+        for run in chosen:
+            if not run.checkpoint.is_file():
+                raise PlanError(f"{run.checkpoint}: the checkpoint is missing; give the folder where it was trained")
+            if not (run.checkpoint.parent / "generation.json").exists():  # of a version that kept none
+                run.keep_search()
+        return str(best.data), os.pathsep.join(str(run.checkpoint) for run in chosen)
 
 
 __all__ = ["Experiment", "PlanError", "Run", "RunError", "begin"]

@@ -28,7 +28,7 @@ def expectation(plan: Plan) -> list[str]:
     mean = (sizes[0] if 15 * sizes[0] > sizes[1] else sizes[1] / 2) / max(len(lines), 1)
     known = next(measured for most, measured in MEASURED.items() if most is None or mean <= most)
     enough = min(pairs for pairs, bleu in known.items() if bleu >= _ENOUGH)
-    if len(lines) >= enough:
+    if float(f"{len(lines):.3g}") >= enough:  # as it is printed
         return []
     low = max((bleu for pairs, bleu in known.items() if pairs <= len(lines)), default=0)
     high = min(bleu for pairs, bleu in known.items() if pairs > len(lines))

@@ -19,7 +19,7 @@ from ..data.text.tokenizers import form_of, load_tokenizer, normalize
 from ..evaluate.corpus import closer, deviations
 from ..evaluate.metrics import Bleu
 from ..files import link_or_copy, written
-from ..progress import is_progress
+from ..progress import is_progress, progress_bar
 from ..trees.text import read_lines, sentence_lines
 from .plan import PERTURBED, Cleaning, Corpus, Plan, PlanError, Text
 from .run import RunError, call
@@ -169,7 +169,7 @@ def clean(
     known = [{folded(pair[side]) for pair in held_out} for side in (0, 1)]
     seen: set[tuple[str, str]] = set()
     kept, left_out = [], Counter()
-    for pair in pairs:
+    for pair in progress_bar(pairs, desc="cleaning", unit=" pairs"):
         source, target = pair
         ratio = len(source) / max(len(target), 1) / usual
         keys = [folded(text) for text in pair]
@@ -256,14 +256,19 @@ def _make(plan: Plan, out: Path, held: int, made: list[str] | None) -> None:
             def tell(raw: bytes, file=file, said=said) -> None:
                 file.write(raw)
                 said.append(line := raw.decode(errors="replace").rstrip())
-                if ": warning: " in line or "come back whole" in line or is_progress(line):
+                if _is_told(line):
                     say(line)
 
             ended = call(command, file, subprocess.PIPE, tell, pass_fds=(held,))
         if ended:
-            last = next((line for line in reversed(said) if line.startswith("fairseq-syntax")), "".join(said[-1:]))
+            last = next((line for line in reversed(said) if line and not _is_told(line)), f"it ended with {ended}")
             hint = f"; {_UNPARSED}" if re.search("parser|stanza|spacy", last, re.IGNORECASE) else ""
             raise RunError(f"the data could not be made: {last[:600]}{hint}")
+
+
+def _is_told(line: str) -> bool:
+    """Whether a line of a step is for the user, though it is no error."""
+    return ": warning: " in line or "come back whole" in line or is_progress(line)
 
 
 def check_lengths(plan: Plan, out: Path) -> None:

@@ -5,7 +5,6 @@ the last epoch.
 """
 
 import ctypes
-import errno
 import gzip
 import json
 import os
@@ -20,7 +19,6 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import IO
 
 from ..data.text.recipe import FILE as RECIPE
@@ -28,7 +26,7 @@ from ..data.text.tokenizers import load_detokenizer
 from ..evaluate.corpus import read_output
 from ..evaluate.schemas import TRAINED, check_name, read_json
 from ..evaluate.schemas import Run as Record
-from ..files import lock, written
+from ..files import lock, staged, written
 from ..trees.characters import to_text
 from .plan import CHECKOUT, USER_DIR, Family, Plan, PlanError, System
 from .records import COMMIT, commit, describe, environment, hashes, read_lines, read_log, scores
@@ -40,6 +38,7 @@ _UPDATES = re.compile(r'train_inner .*"num_updates": "(\d+)"')
 
 _children: set[subprocess.Popen] = set()
 _interrupted = threading.Event()  # nothing is started any more
+_starting = threading.Lock()  # held from the look at `_interrupted` until a child is among `_children`
 
 
 class RunError(ValueError):
@@ -57,7 +56,8 @@ def allow_children() -> None:
 
 def end_children() -> None:
     """End the commands that threads have started, and let them start no others."""
-    _interrupted.set()
+    with _starting:
+        _interrupted.set()
     for child in list(_children):
         _end(child)
 
@@ -80,21 +80,16 @@ def call(command: list[str], out: IO | int, errors: IO | int | None, told=None, 
 
     Raises Interrupted: by or after `end_children`.
     """
-    if _interrupted.is_set():
-        raise Interrupted("interrupted")
-    try:
-        child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=errors,
-            preexec_fn=_die_with_parent,
-            start_new_session=True,  # Ctrl-C is for this process, which ends it
-            **{"env": environment(), **more},
-        )
-    except FileNotFoundError:
-        return 127
-    _children.add(child)
+    more = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": errors, "env": environment()} | more
+    with _starting:
+        if _interrupted.is_set():
+            raise Interrupted("interrupted")
+        try:
+            # Ctrl-C is for this process, which ends the child
+            child = subprocess.Popen(command, preexec_fn=_die_with_parent, start_new_session=True, **more)
+        except FileNotFoundError:
+            return 127
+        _children.add(child)
     try:
         for line in child.stderr or ():
             told(line)
@@ -255,14 +250,18 @@ class Run:
             if not self._has_ended():
                 self.call(self.train_command(), self.folder / "train.log")
             (self.folder / "trained").touch()
-        from ..decoding.search import write_search  # with fairseq, which takes seconds
-
-        write_search(self.checkpoint.parent, self.family.generate)
+        self.keep_search()
         started = time.monotonic()
         for name, split in self.plan.splits.items():
             self._translate(split.subset, self.folder / f"{name}.txt")
         translating = time.monotonic() - started
         self._write(translating)
+
+    def keep_search(self) -> None:
+        """Put the options of its search beside the checkpoint."""
+        from ..decoding.search import write_search  # with fairseq, which takes seconds
+
+        write_search(self.checkpoint.parent, self.family.generate)
 
     def _has_ended(self) -> bool:
         """Whether the last training in the log came to its end: called again, fairseq-train would go on."""
@@ -333,39 +332,15 @@ class Run:
         return "schedule" if self.family.annealed else "cap"
 
     def _publish(self, files: dict[str, bytes]) -> None:
-        """Put the record, which comes first, and the translations into the folder of results.
+        """Put the translations, and then the record, into the folder of results.
 
-        Raises RunError: another machine, which may share the folder, has put one there: its record and translations
-        stay as they are.
+        Raises RunError: another machine, which may share the folder, has put one there: it stays as it is.
         """
-        self.results.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=f".{self.name}.", dir=self.results) as folder:
-            for name, content in files.items():
-                Path(folder, name).write_bytes(content)
-            record, *others = files
-            try:
-                self._claim(Path(folder, record))
-            except FileExistsError:
-                raise RunError(
-                    f"{self.record}: written by another process in the meantime; this run's record is discarded"
-                ) from None
-            for name in others:
-                Path(folder, name).replace(self.results / name)
-
-    def _claim(self, made: Path) -> None:
-        """Give the record its name, unless a file has it: FileExistsError."""
-        try:
-            os.link(made, self.record)  # unlike a renamed file, it replaces none
-        except OSError as error:
-            if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK):
-                raise
-            with open(self.record, "xb") as file:  # a file system without hard links
-                try:
-                    file.write(made.read_bytes())
-                    file.flush()
-                except OSError:
-                    self.record.unlink()
-                    raise
+        if self.record.exists():
+            raise RunError(f"{self.record}: written by another process in the meantime; this run's record is discarded")
+        for name in sorted(files, key=self.record.name.__eq__):
+            with staged(self.results / name) as partial:
+                partial.write_bytes(files[name])
 
     def _write(self, translating: float) -> None:
         """Write the record, and the translations beside it. RunError: somebody else has written one in the meantime."""

@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -26,7 +25,6 @@ _OVERHEAD = 1.05  # of the loss on the validation set and of checkpoints: second
 _TRANSLATION, _VALIDATION = 0.13, 0.45
 _TIMED, _BEFORE = 30, 10  # updates that are made to time them, and those of them that do not count
 _IDLE = 0.8  # of a core, at least, for a training that is timed
-_LINES = 10  # of progress, by which the pace is told
 _SPEED = re.compile(r'train_inner \| .*"wps": "([\d.]+)".*"wpb": "([\d.]+)"')
 
 
@@ -101,7 +99,6 @@ def run_all(runs: list[Run], jobs: int, every: float = 60) -> dict[str, str]:
     """
     failed: dict[str, str] = {}
     active: dict[str, Run] = {}
-    clock = deque([(time.monotonic(), minutes_left(runs, jobs))], maxlen=_LINES)
 
     def work(run: Run) -> None:
         with run.held() as mine:
@@ -128,21 +125,12 @@ def run_all(runs: list[Run], jobs: int, every: float = 60) -> dict[str, str]:
             if now := active.copy():
                 # what is being done comes first
                 left = sorted((run for run in runs if run.name not in failed), key=lambda run: run.name not in now)
-                clock.append((time.monotonic(), minutes_left(left, jobs)))
+                minutes = minutes_left(left, jobs)
                 done = sum(run.record.exists() for run in runs)
                 words = [f"{done} of {len(runs)} done"] + ([f"{len(failed)} failed"] if failed else [])
-                words += [f"{name}: {run.status()}" for name, run in now.items()] + _remaining(clock)
-                say(" | ".join(words))
+                words += [f"{name}: {run.status()}" for name, run in now.items()]
+                say(" | ".join(words + ([] if minutes is None else [f"about {duration(max(minutes, 1))} left"])))
     return failed
-
-
-def _remaining(clock: Sequence[tuple[float, float | None]]) -> list[str]:
-    """What is left, in words, by the pace of the last minutes: (seconds, minutes left as timed) of each line."""
-    (before, most), (now, left) = clock[0], clock[-1]
-    if left is None or most is None:
-        return []
-    pace = (now - before) / 60 / (most - left) if most - left > 0.1 * (now - before) / 60 else 1
-    return [f"about {duration(max(left * pace, 1))} left"]
 
 
 def duration(minutes: float) -> str:
@@ -190,15 +178,15 @@ def _timed(out: Path) -> dict[str, list[float]]:
     return {name: each for name, each in known.items() if len(each) == 3}  # not those of older versions
 
 
-def time_updates(runs: Iterable[Run], jobs: int) -> None:
-    """Time updates of each system, `jobs` at a time, unless that was done on an idle machine; see `_timed`.
+def time_updates(runs: Iterable[Run], jobs: int) -> bool:
+    """Time updates of each system, `jobs` at a time, unless that was done on an idle machine; True if any was timed.
 
-    A system that fails has no time.
+    A system that fails has no time. See `_timed`.
     """
     first = {run.system.name: run for run in reversed(list(runs))}
     left = [run for name, run in first.items() if _timed(run.out).get(name, [0, 0, 0])[2] < _IDLE]
     if not left:
-        return
+        return False
     say(f"timing {_TIMED} updates of {', '.join(run.system.name for run in left)}")
     used = getrusage(RUSAGE_CHILDREN)
     with at_once(jobs) as pool:
@@ -212,6 +200,7 @@ def time_updates(runs: Iterable[Run], jobs: int) -> None:
     known |= {run.system.name: [*each[:2], round(free, 2)] for run, each in zip(left, found, strict=True) if each[0]}
     with written(str(left[0].out / "seconds.json")) as file:
         json.dump(known, file, indent=1)
+    return True
 
 
 def _seconds(run: Run) -> tuple[float, float, float]:
@@ -230,11 +219,12 @@ def _seconds(run: Run) -> tuple[float, float, float]:
 
 
 def estimate(runs: Sequence[Run], jobs: int) -> None:
-    """Tell the user how long runs will take."""
+    """Tell the user how long runs will take, at most where some may end before their last update."""
     minutes = minutes_left(runs, jobs)
     if minutes is not None:
         longest = max(run.family.max_updates for run in runs)
+        about = "at most" if any(run.family.patience for run in runs) else "about"
         say(
-            f"{len(runs)} runs of up to {longest:,} updates, {min(jobs, len(runs))} at a time: about "
+            f"{len(runs)} runs of up to {longest:,} updates, {min(jobs, len(runs))} at a time: {about} "
             f"{duration(minutes)}, until {datetime.now() + timedelta(minutes=minutes):%a %H:%M}"
         )

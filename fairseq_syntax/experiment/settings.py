@@ -1,16 +1,17 @@
 """The first file of an experiment: settings for a corpus of this size, and the systems that are asked for."""
 
+import json
 import math
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..data.text.languages import language_of
 from ..files import staged
 from ..trees.text import read_lines
 from .corpus import check, text_of
-from .plan import NAME, Budget, Cleaning, Corpus, Plan, PlanError, Text, read_plan
+from .plan import NAME, Budget, Corpus, Plan, PlanError, Text, read_plan
 from .run import Run
 from .schedule import duration, minutes_left
 
@@ -86,35 +87,54 @@ BASELINES = {"transformer": "transformer", "recurrent": "nmt_lstm", "directed": 
 """Family -> the system that its others are compared with."""
 _CONTROLS = {"linear": "the head of every word is the word before it", "random": "trees are random"}
 
+_FILE = """\
+# An experiment of fairseq-syntax with {pairs:,} training pairs. Everything here can be edited before
+# the first training; afterwards, a run that was begun with other settings is refused. See docs/corpus.md.
+name = {name}
+seeds = [1, 2, 3]                # each system is trained with these
+tokenize = {tokenize}            # sacrebleu's, for BLEU of detokenized text
+{budget}
+[corpus]
+{corpus}
+[cleaning]                       # of training pairs; nothing is left out of the other sets
+longest = 1000                   # characters per side, at most
+ratio = 4                        # one side this much longer than usual is left out
+copies = true                    # leave out pairs whose sides are the same
+repeated = true                  # leave out repeated pairs
+
+[text]                           # options of fairseq-syntax preprocess --raw
+{text}"""
+_VALIDATION = """\
+    --validate-interval {size.validate} --eval-bleu --eval-tokenized-bleu --eval-bleu-remove-bpe
+    --eval-bleu-args '{{"beam": 1, "max_len_a": 1.5, "max_len_b": 10}}'
+    --best-checkpoint-metric bleu --maximize-best-checkpoint-metric"""
 _TRANSFORMER = """
 [families.transformer]
 baseline = "transformer"
-max_updates = {updates}
+max_updates = {size.updates}
 annealed = true                  # the learning rate falls to zero at the last update
 train = \"\"\"{shared} --encoder-normalize-before --decoder-normalize-before
     --encoder-layers 4 --decoder-layers 4 --encoder-embed-dim 128 --decoder-embed-dim 128
     --encoder-ffn-embed-dim 512 --decoder-ffn-embed-dim 512 --encoder-attention-heads 4 --decoder-attention-heads 4
-    --dropout {dropout} --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr 3e-3
-    --lr-scheduler polynomial_decay --warmup-updates {warmup} --total-num-update {{updates}}
-    --criterion label_smoothed_cross_entropy --label-smoothing 0.1 --max-tokens 2048{validation}\"\"\"
+    --dropout {size.dropout} --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr 3e-3
+    --lr-scheduler polynomial_decay --warmup-updates {size.warmup} --total-num-update {{updates}}
+    --criterion label_smoothed_cross_entropy --label-smoothing 0.1 --max-tokens 2048
+{validation}\"\"\"
 generate = "--beam 5 --max-len-a 1.5 --max-len-b 10 --max-tokens 4096 --remove-bpe"
-"""
+""".replace("{validation}", _VALIDATION)
 _RECURRENT = """
 [families.{name}]
 baseline = "{baseline}"
-max_updates = {updates}
+max_updates = {size.updates}
 annealed = true
 train = \"\"\"{shared_all}--encoder-embed-dim 200 --encoder-hidden-size 160 --decoder-embed-dim 200
     --encoder-layers 1 --decoder-layers 1 --decoder-hidden-size 320 --init-range 0.15
     --embedding-dropout 0.3 --annotation-dropout 0.3 --dropout 0.3 --optimizer adam --clip-norm 1.0 --lr 2e-3
-    --lr-scheduler polynomial_decay --warmup-updates {warmup} --total-num-update {{updates}}
-    --criterion cross_entropy --batch-size 64{validation}\"\"\"
+    --lr-scheduler polynomial_decay --warmup-updates {size.warmup} --total-num-update {{updates}}
+    --criterion cross_entropy --batch-size 64
+{validation}\"\"\"
 generate = "--beam 5 --max-len-a 1.5 --max-len-b 10 --batch-size 64 --remove-bpe"
-"""
-_VALIDATION = """
-    --validate-interval {validate} --eval-bleu --eval-tokenized-bleu --eval-bleu-remove-bpe
-    --eval-bleu-args '{{"beam": 1, "max_len_a": 1.5, "max_len_b": 10}}'
-    --best-checkpoint-metric bleu --maximize-best-checkpoint-metric"""
+""".replace("{validation}", _VALIDATION)
 
 
 def names_of_tests(prefixes: Sequence[str]) -> dict[str, str]:
@@ -198,6 +218,8 @@ def _add_systems(plan: Plan, systems: Sequence[str], controls: bool) -> list[str
     content += "".join(f"\n[systems.{name}]\n" + _settings(_values(name, plan)) for name in names)
     if names:
         _save(plan.path, content)
+        if plan.budget.seeds:  # it is fitted again
+            _save(plan.path, _with_budget(plan.path, replace(plan.budget, seeds=0)))
     return [f"{plan.path}: added {', '.join(names)}"] if names else []
 
 
@@ -211,9 +233,21 @@ def write_plan(path: Path, corpus: Corpus, text: Text, systems: Sequence[str], c
         )
     names = with_rivals(systems, controls, text.parser != "none")
     pairs = len(check(corpus)["train"])
-    content = _head(path.resolve().parent.name, pairs, corpus, budget) + _texts(corpus, text, _size(pairs))
+    size, target = _size(pairs), language_of(corpus.target)
+    joined = language_of(corpus.source).script == target.script  # and so they have subwords in common
+    # without spaces between words, characters alone are thousands of pieces
+    merges = size.merges if target.spaced else max(size.merges, 4_000)
+    settings = {name: value for name, value in vars(text).items() if value not in ("", (), False)}
+    content = _FILE.format(
+        pairs=pairs,
+        name=_toml(path.resolve().parent.name),
+        tokenize=_toml(target.scoring),
+        budget=_budget(Budget(budget)) if budget else "",
+        corpus=_settings(vars(corpus)),
+        text=_settings(settings | {"subword_size": merges, "joined": joined}),
+    )
     families = {SYSTEMS[name].family for name in names if name in SYSTEMS}
-    content += _families(families, _size(pairs), _joined(corpus)) + "\n[systems]\n"
+    content += _families(families, size, joined) + "\n[systems]\n"
     for name in names:
         of, _, kind = name.partition("-")
         content += (f"# {of}, but {_CONTROLS[kind]}\n" if kind else "") + f"{name} = {_toml(_values(name))}\n"
@@ -233,9 +267,13 @@ def _save(path: Path, content: str) -> None:
 def _with_budget(path: Path, budget: Budget) -> str:
     """The text of a file of an experiment with a budget."""
     text = path.read_text(encoding="utf-8")
-    line = _lines({"budget": (vars(budget), "time limit, and what fits: the first seeds, percent of the updates")})
+    line = _budget(budget)
     text, found = re.subn(r"^budget\s*=.*\n", lambda _: line, text, count=1, flags=re.MULTILINE)
     return text if found else re.sub(r"^(?=\[)", lambda _: f"{line}\n", text, count=1, flags=re.MULTILINE)
+
+
+def _budget(budget: Budget) -> str:
+    return f"budget = {_toml(vars(budget))}  # time limit, and what fits: the first seeds, percent of the updates\n"
 
 
 def fit_budget(plan: Plan, runs: Sequence[Run], jobs: int) -> str:
@@ -276,66 +314,15 @@ def fit_budget(plan: Plan, runs: Sequence[Run], jobs: int) -> str:
 
 
 def _toml(value: object) -> str:
+    """A value as in TOML, which is that of JSON but for tables."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(name)} = {_toml(each)}" for name, each in value.items()) + " }"
-    if isinstance(value, (tuple, list)):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return str(value)
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else _toml(name)
-
-
-def _lines(values: dict[str, tuple[object, str]]) -> str:
-    return "".join(f"{f'{name} = {_toml(value)}':<32} # {what}\n" for name, (value, what) in values.items())
+        keys = (name if re.fullmatch("[A-Za-z0-9_-]+", name) else json.dumps(name) for name in value)
+        return "{ " + ", ".join(f"{key} = {_toml(each)}" for key, each in zip(keys, value.values(), strict=True)) + " }"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _size(pairs: int) -> Size:
     return next(size for size in SIZES if pairs <= size.pairs)
-
-
-def _head(name: str, pairs: int, corpus: Corpus, budget: str) -> str:
-    scored = language_of(corpus.target).scoring
-    return (
-        f"# An experiment of fairseq-syntax with {pairs:,} training pairs. Everything here can be edited before\n"
-        "# the first training; afterwards, a run that was begun with other settings is refused. See docs/corpus.md.\n"
-        + _lines(
-            {
-                "name": (name, "of the corpus, in records"),
-                "seeds": ([1, 2, 3], "each system is trained with these"),
-                "tokenize": (scored, "sacrebleu's, for BLEU of detokenized text"),
-                **({"budget": ({"time": budget}, "seeds, then updates, are lowered until it fits")} if budget else {}),
-            }
-        )
-    )
-
-
-def _texts(corpus: Corpus, text: Text, size: Size) -> str:
-    cleaning = Cleaning()
-    settings = {name: value for name, value in vars(text).items() if value not in ("", (), False)}
-    # without spaces between words, characters alone are thousands of pieces
-    merges = size.merges if language_of(corpus.target).spaced else max(size.merges, 4_000)
-    settings |= {"subword_size": merges, "joined": _joined(corpus)}
-    return (
-        f"\n[corpus]\nsource = {_toml(corpus.source)}\ntarget = {_toml(corpus.target)}\ntrain = {_toml(corpus.train)}\n"
-        f"valid = {_toml(corpus.valid)}\ntests = {_toml(corpus.tests)}\n\n"
-        "[cleaning]                       # of training pairs; nothing is left out of the other sets\n"
-        + _lines(
-            {
-                "longest": (cleaning.longest, "characters per side, at most"),
-                "ratio": (cleaning.ratio, "one side this much longer than usual is left out"),
-                "copies": (cleaning.copies, "leave out pairs whose sides are the same"),
-                "repeated": (cleaning.repeated, "leave out repeated pairs"),
-            }
-        )
-        + "\n[text]                           # options of fairseq-syntax preprocess --raw\n"
-        + _settings(settings)
-    )
 
 
 def _settings(values: dict) -> str:
@@ -348,21 +335,13 @@ def _joined(corpus: Corpus) -> bool:
 
 
 def _families(needed: Collection[str], size: Size, joined: bool) -> str:
-    validation = _VALIDATION.format(validate=size.validate)
     shared = "--share-all-embeddings" if joined else "--share-decoder-input-output-embed"
-    common = {
-        "shared": shared,
-        "shared_all": "--share-all-embeddings " * joined,
-        "updates": size.updates,
-        "warmup": size.warmup,
-        "validation": validation,
-    }
-    parts = []
-    for name, baseline in BASELINES.items():
-        if name in needed:
-            form = _TRANSFORMER if name == "transformer" else _RECURRENT
-            parts.append(form.format(name=name, baseline=baseline, dropout=size.dropout, **common))
-    return "".join(parts)
+    more = {"shared": shared, "shared_all": "--share-all-embeddings " * joined, "size": size}
+    return "".join(
+        (_TRANSFORMER if name == "transformer" else _RECURRENT).format(name=name, baseline=baseline, **more)
+        for name, baseline in BASELINES.items()
+        if name in needed
+    )
 
 
 def _values(name: str, plan: Plan | None = None) -> dict:

@@ -28,8 +28,9 @@ def expected(folder: Path, pairs: int, line: str) -> str:
         (300, ["word"] * 8, "with 300 pairs of 8 words, expect 0 to 13 BLEU, which cannot answer your question;"),
         (1_000, ["word"] * 8, ""),
         (31_000, ["word"] * 20, ""),
+        (30_782, ["word"] * 20, ""),  # which prints as 30,800
     ],
-    ids=range(6),
+    ids=range(7),
 )
 def test_little_text_is_told_before_the_training(tmp_path, pairs, words, said):
     found = expected(tmp_path, pairs, " ".join(words))

@@ -1,5 +1,6 @@
 """Raw text of an experiment: what is left out of training, and which text is refused."""
 
+import os
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -8,9 +9,11 @@ from types import SimpleNamespace
 import pytest
 from sacrebleu.tokenizers import tokenizer_ja_mecab
 
+from fairseq_syntax import progress
 from fairseq_syntax.experiment import corpus as module
 from fairseq_syntax.experiment.corpus import check, check_lengths, check_needs, clean, doubts
 from fairseq_syntax.experiment.plan import Cleaning, Corpus, Family, Plan, System, Text
+from fairseq_syntax.experiment.schedule import held_folder
 
 PAIRS = [
     ("one two three", "eins zwei drei"),
@@ -179,3 +182,25 @@ def test_what_the_last_step_needs_is_asked_for_before_the_first(
     plan = Plan("x", tmp_path / "x.toml", tuple(range(9)), {}, system, corpus=corpus, tokenize="13a")
     with pytest.raises(ValueError, match=message):
         check_needs(replace(plan, **change), tmp_path / "out", 9)
+
+
+def test_why_no_data_were_made_is_told_and_no_warning(tmp_path, monkeypatch, capsys):
+    """The last line of a program that crashes; what it warned of before is told when it does."""
+    program = tmp_path / "fairseq-syntax"
+    program.write_text(
+        "#!/bin/sh\nfor line in 'warning: odd' 'en: trees'; do\n"
+        'echo "fairseq-syntax preprocess: $line" >&2\ndone\necho MemoryError >&2\nexit 1\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    plan = Plan("x", tmp_path / "x.toml", (1,), {}, {}, corpus=corpus_of(tmp_path))
+    with held_folder(tmp_path) as held, pytest.raises(ValueError, match=r"^the data could not be made: MemoryError"):
+        module._make(plan, tmp_path, held, None)
+    assert "fairseq-syntax preprocess: warning: odd\n" in capsys.readouterr().err
+
+
+def test_cleaning_says_how_far_it_is(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "SECONDS", 0)
+    monkeypatch.setattr(progress, "FIRST", 0)
+    clean(PAIRS, HELD_OUT, Cleaning())
+    assert "cleaning: 100%|" in capsys.readouterr().err

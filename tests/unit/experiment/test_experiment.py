@@ -21,13 +21,13 @@ import sacrebleu
 from contract.command_lines import parse
 
 from fairseq_syntax.evaluate.results import read_results
-from fairseq_syntax.experiment import default_jobs, records, schedule
+from fairseq_syntax.experiment import Experiment, default_jobs, records, schedule
 from fairseq_syntax.experiment import run as runs
 from fairseq_syntax.experiment.plan import PlanError, read_plan
 from fairseq_syntax.experiment.records import describe, environment, hashes, read_log
 from fairseq_syntax.experiment.run import Interrupted, Run, RunError, read_records
 from fairseq_syntax.experiment.schedule import held_folder, minutes_left, prepare_by_script, run_all
-from fairseq_syntax.files import staged
+from fairseq_syntax.files import lock, staged
 from fairseq_syntax.tools import experiment as verb
 
 FOLDER = Path(__file__).resolve().parents[3] / "examples" / "experiments"
@@ -413,25 +413,16 @@ def test_a_training_that_came_to_its_end_is_not_called_again(tmp_path, monkeypat
         assert run._has_ended() is expected
 
 
-@pytest.mark.parametrize("links", [True, False])
-def test_an_earlier_record_stays(links, tmp_path, monkeypatch):
+def test_an_earlier_record_stays(tmp_path):
     _, [run] = runs_of(write(tmp_path / "tiny.toml", 3), tmp_path)
     write_record(run)
-    if not links:  # a file system that has none
-
-        def refuse(*paths):
-            raise PermissionError(1, "Operation not permitted")
-
-        monkeypatch.setattr("os.link", refuse)
-    before = run.record.read_bytes()
+    before, new = run.record.read_bytes(), {run.record.name: b"{}", f"{run.name}.test.txt.gz": b"new"}
     with pytest.raises(RunError, match="written by another process in the meantime"):
-        run._publish({run.record.name: b"{}", f"{run.name}.test.txt.gz": b"new"})
-    assert run.record.read_bytes() == before
-    left = [path.name for path in run.results.iterdir() if path.name.startswith((".", f"{run.name}.test"))]
-    assert not left, left
+        run._publish(new)
+    assert run.record.read_bytes() == before and not (run.results / f"{run.name}.test.txt.gz").exists()
     run.record.unlink()
-    run._publish({run.record.name: before, f"{run.name}.test.txt.gz": b"new"})
-    assert run.record.read_bytes() == before and (run.results / f"{run.name}.test.txt.gz").read_bytes() == b"new"
+    run._publish(new)
+    assert {name: (run.results / name).read_bytes() for name in new} == new
 
 
 def test_hashed_files_that_are_not_there_are_named(tmp_path, monkeypatch):
@@ -465,6 +456,59 @@ def test_an_error_ends_what_threads_have_started(tmp_path):
         ended.wait()
         raise KeyError("x")
     assert isinstance(future.exception(), Interrupted) and time.monotonic() - began < 30
+
+
+def test_a_child_that_is_being_started_is_ended_too(tmp_path, monkeypatch):
+    start, starting = subprocess.Popen, threading.Event()
+
+    def slowly(*args, **options):
+        starting.set()
+        time.sleep(0.5)
+        return start(*args, **options)
+
+    monkeypatch.setattr(runs.subprocess, "Popen", slowly)
+    with pytest.raises(KeyError), schedule.at_once(1) as pool:
+        future = pool.submit(runs.call, ["sleep", "20"], None, None)
+        starting.wait()
+        began = time.monotonic()
+        raise KeyError("x")
+    assert isinstance(future.exception(), Interrupted) and time.monotonic() - began < 10
+
+
+def prepared(folder: Path, updates: int = 12, extra: str = "") -> Experiment:
+    """An experiment whose data are there, and whose updates were timed."""
+    (folder / "out").mkdir()
+    (folder / "out" / "prepared").touch()
+    (folder / "out" / "seconds.json").write_text('{"nmt_lstm": [60, 0, 1]}')
+    table = write(folder / "tiny.toml", updates)
+    table.write_text(extra + table.read_text())
+    return Experiment(table, folder / "out", folder / "results")
+
+
+def test_a_budget_is_fitted_by_one_process_at_a_time(tmp_path, monkeypatch):
+    def fit(*arguments) -> str:
+        with open(tmp_path / "out" / "lock", "a") as file:
+            lock(file, "held")
+
+    monkeypatch.setattr("fairseq_syntax.experiment.fit_budget", fit)
+    with pytest.raises(BlockingIOError, match="held"):
+        prepared(tmp_path, extra='budget = { time = "8h" }\n').run(jobs=1)
+
+
+def test_a_time_is_the_longest_where_training_may_end_before(tmp_path, capsys):
+    schedule.estimate(prepared(tmp_path).runs(), jobs=1)
+    assert "1 runs of up to 12 updates, 1 at a time: at most 13 min, until " in capsys.readouterr().err
+
+
+def test_a_model_that_was_recorded_without_its_search_gets_it(tmp_path):
+    experiment = prepared(tmp_path)
+    [run] = experiment.runs()
+    run.record.parent.mkdir()
+    write_record(run)
+    run.checkpoint.parent.mkdir(parents=True)
+    run.checkpoint.touch()
+    assert experiment.model() == (str(run.data), str(run.checkpoint))
+    assert json.loads((run.checkpoint.parent / "generation.json").read_text()) == {"beam": 1, "max_len_b": 5}
 
 
 def test_records_of_different_data_are_not_put_together(tmp_path, monkeypatch):
@@ -530,13 +574,6 @@ def test_what_is_left_is_estimated_by_timed_updates_and_logs(tmp_path):
     assert minutes_left([run]) == pytest.approx(translating / 4)
     write_record(run)
     assert minutes_left([run]) == 0
-
-
-def test_time_goes_with_the_pace_of_the_last_minutes():
-    """Two minutes of work were done in six."""
-    assert schedule._remaining([(0, 10), (360, 8)]) == ["about 24 min left"]
-    assert schedule._remaining([(0, 10), (600, 10)]) == ["about 10 min left"]  # nothing is known yet
-    assert schedule._remaining([(0, None), (600, None)]) == []
 
 
 def test_updates_are_timed_again_where_the_machine_was_busy(tmp_path, monkeypatch, capsys):

@@ -124,6 +124,8 @@ def test_a_later_budget_leaves_what_was_begun_as_it_is(tmp_path):
         run.folder.mkdir(parents=True)
     begin(path.parent, {}, {}, budget="50m")
     assert fit_budget(read_plan(path, whole=True), runs, jobs=1) == "2 of 3 seeds, 55% of the updates"
+    begin(path.parent, {}, {}, ["tag"])
+    assert read_plan(path).budget == Budget("50m", 0, 55), "it is fitted again, of the updates that were begun with"
     begin(path.parent, {}, {}, budget="5m")
     with pytest.raises(PlanError, match="1 of 3 seeds with 55 % of the updates take 22 min; give --budget 22m or more"):
         fit_budget(read_plan(path, whole=True), runs, jobs=1)
