@@ -19,11 +19,7 @@ def tables(plan: Plan, records: list[dict]) -> str:
         some = [r for r in records if plan.families[r["family"]].characters == characters]
         if some:
             parts.append(_scores(plan, some))
-            parts += [
-                f"{name}: agreement in percent, by {title}\n\n{_agreement(plan, some, name, group)}"
-                for name in _challenges(some)
-                for group, title in (("attractors", "attractors"), ("distance", "words between subject and verb"))
-            ]
+            parts += [_agreement(plan, some, name) for name in _challenges(some)]
     return "\n\n".join(parts) or "no run has a record yet"
 
 
@@ -53,18 +49,28 @@ def _challenges(records: list[dict]) -> list[str]:
     return [name for name, scores in records[0]["scores"].items() if "agreement" in scores]
 
 
-def _agreement(plan: Plan, records: list[dict], split: str, group: str) -> str:
-    """A row a system, a column a value of the group: means over seeds."""
+def _agreement(plan: Plan, records: list[dict], split: str) -> str:
+    """A row a system, a column a number of attractors or a distance: means over seeds."""
     runs = {
-        name: [record["scores"][split]["agreement"][group] for record in of_system]
+        name: [record["scores"][split]["agreement"] for record in of_system]
         for name, of_system in _by_system(plan, records).items()
     }
-    keys = sorted({key for tallies in runs.values() for tally in tallies for key in tally}, key=_first_number)
-    rows = [
-        [name, *(mean_and_deviation(100 * tally[key]["accuracy"] for tally in tallies if key in tally) for key in keys)]
-        for name, tallies in runs.items()
+    titles = {"attractors": "attractors", "distance": "words between subject and verb"}
+    keys = [
+        (group, key)
+        for group in titles
+        for key in sorted({k for all in runs.values() for one in all for k in one[group]}, key=_first_number)
     ]
-    return format_table(["system", *keys], rows, TableFormat.markdown)
+    cells = {
+        name: [
+            mean_and_deviation(100 * one[group][key]["accuracy"] for one in all if key in one[group])
+            for group, key in keys
+        ]
+        for name, all in runs.items()
+    }
+    header = ["system", *(f"{key}{' words' if group == 'distance' else ''}" for group, key in keys)]
+    table = format_table(header, [[name, *row] for name, row in cells.items()], TableFormat.markdown)
+    return f"{split}: agreement in percent, by {' and by '.join(titles.values())}\n\n{table}"
 
 
 def differences(plan: Plan, split: str, comparison: dict) -> str:
@@ -82,16 +88,16 @@ def differences(plan: Plan, split: str, comparison: dict) -> str:
     ]
     [own] = (system for system in comparison["systems"] if system["name"] == baseline)
     text = f"{split}: BLEU against {baseline} ({_by_seed(own)})\n\n{format_table(header, rows, TableFormat.markdown)}"
-    for kind in comparison["buckets"]:
-        groups = kind["groups"]
+    groups = [group for kind in comparison["buckets"] for group in kind["groups"]]
+    if groups:
         header = ["system", *(f"{group['label']} ({group['size']})" for group in groups)]
         rows = [[baseline, *(_with_deviation(group["scores"]["BLEU"][baseline]) for group in groups)]]
         rows += [
             [test["system"], *(_delta(group["deltas"]["BLEU"][test["system"]]) for group in groups)] for test in tests
         ]
-        text += (
-            f"\n\n{split}: BLEU of {baseline}, and differences to it, by {kind['title']} (sentences)\n\n"
-            + format_table(header, rows, TableFormat.markdown)
+        kinds = " and by ".join(kind["title"] for kind in comparison["buckets"])
+        text += f"\n\n{split}: BLEU of {baseline}, and differences to it, by {kinds} (sentences)\n\n" + format_table(
+            header, rows, TableFormat.markdown
         )
     return text
 

@@ -252,9 +252,8 @@ def test_comparisons_are_tables_and_go_with_their_records(results, tmp_path):
     text = results.renewed(PAGE, tmp_path, tmp_path)
     assert "test: BLEU against a (80.0, 82.0)" in text
     assert "| b | 81.0, 82.0 | +0.5 | -0.50 to +2.50 | 2.1 | 0.42 | 0.85 | 0.12 | 0.25 | +0.9 (C) |" in text
-    assert "by source words (sentences)\n\n| system | 1-10 (7) |" in text
-    assert "by kinds (sentences)\n\n| system | many (5) |" in text
-    assert "| a | 80.0 ± 1.4 |\n| b | -1.0 (-2.00 to -0.04) |" in text and "random" not in text
+    assert "by source words and by kinds (sentences)\n\n| system | 1-10 (7) | many (5) |" in text
+    assert "| a | 80.0 ± 1.4 | 80.0 ± 1.4 |\n| b | -1.0 (-2.00 to -0.04) | " in text and "random" not in text
 
     # the control, which is of no family that has a baseline
     recorded(tmp_path / "toy.toml", tmp_path / "toy", "c", 2, 70.0)
