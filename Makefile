@@ -24,7 +24,7 @@ help:
 	@echo "make test      units and a tiny run of every system (three minutes on two cores);  make test-all   all but the slow tests"
 	@echo "make test-isa  tests of numbers as on older processors (two minutes)"
 	@echo "make lint      check the style"
-	@echo "make bench     print the speed and memory ratios; BENCH=\"--json NEW --compare OLD\""
+	@echo "make bench     print the speed and memory ratios; BENCH=\"--json NEW\""
 	@echo "make release   build the sdist and the wheel into dist/, and try the wheel in an empty environment"
 
 # What is pinned is installed by uv, which is many times faster than pip; torch by pip, which knows of local wheels and indexes.

@@ -1,6 +1,6 @@
 """Training steps and translation of this checkout against those of another one, in turn: what changes did to speed.
 
-Each checkout works in a process of its own, with the same weights, on the same made-up sentences (those of scale.py).
+Each checkout works in a process of its own, with the same weights, on the same made-up sentences (those of corpora.py).
 Beside speed stands how far apart losses in evaluation are, which a change of speed should leave as they are, but for
 rounding. `latent_tree_rnng` draws trees to have a loss, not necessarily by the same random numbers.
 """
@@ -51,7 +51,7 @@ POLICY = (0.13, 0.66, 0.21)  # NT, GEN, REDUCE of latent_tree_rnng: untrained po
 
 def binarize(folder: Path, sentences: int) -> None:
     """Make the data directories: `words`, which has trees, and `characters`."""
-    from scale import make_corpus
+    from corpora import make_corpus
 
     make_corpus(folder, sentences)
     lines = [line.split()[:14] for line in (folder / "train.words").read_text(encoding="utf-8").splitlines()]

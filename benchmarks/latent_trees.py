@@ -1,100 +1,35 @@
-"""Latent-tree RNNGs: whole batches against a sentence and an action at a time, and against fairseq's LSTM."""
+"""Latent-tree RNNGs against fairseq's LSTM."""
 
 import subprocess
 import sys
-import warnings
 from argparse import Namespace
-from collections.abc import Callable
-from pathlib import Path
 
-import numpy as np
 import torch
 from fairseq.data import Dictionary
-from fixed_stack import FixedStackRNNG
-from timing import peak_memory, report, report_memory, report_table, side_by_side
-from torch.utils.flop_counter import FlopCounterMode
+from timing import peak_memory, report, report_memory, side_by_side
 
 from fairseq_syntax.systems.latent_tree.generator import TreeGenerator
-from fairseq_syntax.systems.latent_tree.growing import given_text, grow_trees
 from fairseq_syntax.systems.latent_tree.model import LatentTreeOptions, LatentTreeRNNG
 from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeConfig, ReinforceTreeCriterion
 from fairseq_syntax.systems.latent_tree.rnng import RNNG
 from fairseq_syntax.systems.latent_tree.task import TreeTranslationConfig, TreeTranslationTask
-from fairseq_syntax.systems.latent_tree.transitions import Action, Limits, Transitions
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from oracles import rnng as naive
 
 CHARACTERS = 99
-PRODUCTS = ("mm", "addmm", "addmm_", "bmm", "baddbmm", "mkldnn_rnn_layer", "mkldnn_rnn_layer_backward")
 POLICY = (0.13, 0.66, 0.21)  # NT, GEN, REDUCE, where legal: about 1.4 actions a character
 
 
-def random_batch(sentences: int, characters: int, pad: int, eos: int, seed: int = 1) -> tuple[torch.Tensor, np.ndarray]:
-    """Texts of equal length with their ends, (B, n + 1), and random trees of them, (B, T)."""
+def random_text(sentences: int, characters: int, pad: int, eos: int, seed: int) -> torch.Tensor:
+    """Texts of equal length with their ends, (B, n + 1)."""
     generator = torch.Generator().manual_seed(seed)
     text = torch.randint(max(pad, eos) + 2, CHARACTERS, (sentences, characters + 1), generator=generator)
     text[:, -1] = eos
-    state = Transitions(torch.full((sentences,), characters), Limits())
-    actions = []
-    while state.live.any():
-        chosen = torch.multinomial(torch.tensor(POLICY) * state.legal(), 1, generator=generator).squeeze(1)
-        actions.append(torch.where(state.live, chosen, int(Action.NOP)))
-        state.step(actions[-1])
-    return text, torch.stack(actions, 1).numpy()
+    return text
 
 
 def fix_policy(grammar: RNNG) -> None:
-    """Let a grammar draw trees as `random_batch` does: those of an untrained policy are deeper than all later ones."""
+    """Let a grammar draw trees of usual depth: those of an untrained policy are deeper than all later ones."""
     grammar.policy.weight.data.zero_()
     grammar.policy.bias.data.copy_(torch.tensor(POLICY).log())
-
-
-def one_side(size: int, sentences: int, characters: int, rounds: int) -> None:
-    """The loss of a language model with trees, forward and backward: trees given, and drawn first."""
-    torch.manual_seed(1)
-    grammar, limits = RNNG(CHARACTERS, 1, size), Limits()
-    fix_policy(grammar)
-    text, actions = random_batch(sentences, characters, 1, 2)
-    lengths = torch.full((sentences,), characters)
-    number = int((actions != Action.NOP).sum())
-
-    def replay(trees=actions):
-        grammar.zero_grad()
-        scores, _ = grammar(trees, text.numpy(), limits)
-        (scores.symbol_loss.sum() - scores.log_policy.sum()).backward()
-
-    def draw_and_replay():
-        torch.manual_seed(1)  # the same trees in every round, drawn as in training
-        replay(grow_trees(grammar, lengths, limits, given_text(text, lengths)).actions.numpy())
-
-    def action_by_action():
-        grammar.zero_grad()
-        for taken, line in zip(actions, text.tolist(), strict=True):
-            result = naive.run(grammar, limits, taken[taken != Action.NOP].tolist(), line)
-            policy = sum(naive.log_policy(*entry)[0] for entry in result["policies"])
-            (sum(result["symbol_loss"]) - policy).backward()
-
-    peer = FixedStackRNNG(grammar)
-
-    def fixed_stack():
-        peer.zero_grad()
-        loss = peer(actions, text, limits)
-        loss.backward()
-        return loss.item()
-
-    scores, _ = grammar(actions, text.numpy(), limits)
-    ours = (scores.symbol_loss.sum() - scores.log_policy.sum()).item()
-    assert abs(fixed_stack() / ours - 1) < 1e-4, "the peer computes the same"
-    contestants = {"trees given": replay, "trees drawn first": draw_and_replay}
-    seconds = side_by_side({"fixed stack": fixed_stack, **contestants}, rounds, warm_up=1)
-    title = f"one side, size {size}, {sentences} sentences of {characters} characters, trees given"
-    report(title, {name: seconds[name] for name in ("fixed stack", "trees given")}, "fixed stack")
-    seconds = side_by_side({"an action at a time": action_by_action, **contestants}, rounds, warm_up=1)
-    title = f"one side, size {size}, {sentences} sentences of {characters} characters ({number} actions)"
-    report(title, seconds, "an action at a time")
-    for name, value in seconds.items():
-        print(f"  {name:28} {number / value:10.0f} actions/s")
 
 
 def dictionary() -> Dictionary:
@@ -129,7 +64,7 @@ def translators(size: int) -> dict:
 def sentence_pairs(task, sentences: int, characters: int) -> dict:
     """A batch of random text."""
     symbols = task.source_dictionary
-    source, target = (random_batch(sentences, characters, symbols.pad(), symbols.eos(), seed)[0] for seed in (1, 2))
+    source, target = (random_text(sentences, characters, symbols.pad(), symbols.eos(), seed) for seed in (1, 2))
     lengths = torch.full((sentences,), characters + 1)
     net_input = {"src_tokens": source, "src_lengths": lengths, "prev_output_tokens": target.roll(1, 1)}
     batch = {"id": torch.arange(sentences), "nsentences": sentences, "ntokens": target.numel()}
@@ -152,26 +87,6 @@ def training_step(system, batch: dict):
     return step
 
 
-def product_flop(_, left: torch.Size, right: torch.Size, **unused) -> int:
-    """Of `addmm_`, which the counter does not know."""
-    return 2 * left.numel() * right[1]
-
-
-def profiled(work: Callable) -> list[str]:
-    """GFLOP of all matrix products, the seconds that they take, and the seconds of everything."""
-    counter = FlopCounterMode(display=False, custom_mapping={torch.ops.aten.addmm_: product_flop})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        # whose layers the counter passes over
-        with torch.backends.mkldnn.flags(enabled=False), counter:
-            work()
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
-        work()
-    seconds = {event.key: event.self_cpu_time_total / 1e6 for event in profile.key_averages()}
-    products = sum(seconds.get(f"aten::{name}", 0) for name in PRODUCTS)
-    return [f"{counter.get_total_flops() / 1e9:.1f}", f"{products:.2f}", f"{sum(seconds.values()):.2f}"]
-
-
 def whole_models(size: int, sentences: int, characters: int, rounds: int) -> None:
     """Training steps and greedy translation."""
     systems = translators(size)
@@ -180,7 +95,6 @@ def whole_models(size: int, sentences: int, characters: int, rounds: int) -> Non
     seconds = side_by_side(steps, rounds, warm_up=1)
     title = f"training step, size {size}, {sentences} pairs of {characters} characters"
     report(title, seconds, "lstm", 2 * batch["target"].numel())
-    profiles = [[f"training step, {name}", *profiled(step)] for name, step in steps.items()]
 
     stock, lstm, _ = systems["lstm"]
     model = systems["latent_tree_rnng"][1]
@@ -202,7 +116,6 @@ def whole_models(size: int, sentences: int, characters: int, rounds: int) -> Non
         "latent_tree_rnng": lambda: trees.generate([model], batch),
     }
     seconds = side_by_side(translating, max(1, rounds // 2), warm_up=1)
-    profiles += [[f"greedy translation, {name}", *profiled(work)] for name, work in translating.items()]
     alone = side_by_side(
         {
             "lstm": lambda: [stock.inference_step(beam, [lstm], line) for line in lines[:10]],
@@ -212,13 +125,10 @@ def whole_models(size: int, sentences: int, characters: int, rounds: int) -> Non
     )
     found = [hypotheses[0] for hypotheses in trees.generate([model], batch)]
     assert all(len(hypothesis["tokens"]) == characters + 1 for hypothesis in found), "all are to have the same length"
-    opened = sum(len(hypothesis["tgt_spans"]) for hypothesis in found) / (sentences * characters)
     title = f"greedy translation, size {size}, {sentences} sentences of {characters} characters"
     report(title, seconds, "lstm", sentences * characters)
     title = f"greedy translation, size {size}, a sentence of {characters} characters at a time"
     report(title, alone, "lstm", len(lines[:10]) * characters)
-    title = f"what matrix products take, {sentences} sentences; translations have {opened:.2f} constituents a character"
-    report_table(title, ["matrix products", "GFLOP", "seconds", "of all"], profiles)
 
 
 def memory(name: str, size: int, sentences: int, characters: int) -> None:
@@ -251,8 +161,6 @@ def run(quick: bool) -> None:
         quick: tiny sizes, one round.
     """
     size, characters = (16, 4) if quick else (384, 66)
-    for sentences in (2,) if quick else (10, 64):
-        one_side(size, sentences, characters, 1 if quick else 3 if sentences > 10 else 7)
     for sentences in (2,) if quick else (10, 64):
         whole_models(size, sentences, characters, 1 if quick else 5)
     compare_memory(size, 2 if quick else 64, characters)

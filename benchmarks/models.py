@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from distances import random_heads
+from corpora import random_heads
 from fairseq.data import Dictionary
 from timing import peak_memory, report, report_memory, side_by_side
 
@@ -56,8 +56,7 @@ def make_batches(sentences: int, length: int, count: int, seed: int = 1) -> list
             source[row, :tokens] = torch.from_numpy(random.integers(4, VOCABULARY, tokens))
             source[row, tokens - 1] = 2
             words = tokens - 1
-            # every word hangs on an earlier one, in a random order of the words
-            heads = random_heads(random, words)
+            heads = random_heads(random, (1, words))[0] - 1
             trees.append(TokenSyntax(np.arange(tokens), heads, *(random.integers(4, 50, words) for _ in "du")))
         target = source.flip(0)
         batches.append(

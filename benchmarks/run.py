@@ -1,7 +1,7 @@
 """`make bench`: all ratios of this project, from one run. `--quick` only tries that everything works.
 
-`make bench BENCH="--json NEW.json --compare OLD.json"` keeps the figures, and says which ratios are worse than those of
-another commit; ratios, as seconds are those of a machine and its other work. To have both commits in one run:
+`make bench BENCH="--json NEW.json"` keeps the figures; ratios, as seconds are those of a machine and its other work. To
+compare with another commit, in one run:
 
     git worktree add ../before COMMIT
     make bench BENCH="--before ../before"
@@ -11,34 +11,19 @@ examples/experiments/results.py writes docs/speed.md from docs/results/speed.jso
 
 import argparse
 import json
-import sys
 from datetime import date
 from pathlib import Path
 
 import blackout
 import changes
-import distances
 import latent_trees
 import marginals
 import models
-import preprocessing
 import serving
 from checkout import RESULTS, commit
-from timing import MEASURED, compare, machine, part, section
+from timing import MEASURED, machine, part, section
 
 from fairseq_syntax.files import written
-
-
-def read(path: Path) -> dict[str, dict]:
-    """What --json has kept: by part. Ends the program: the file is something else."""
-    try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        if all("measured" in part for part in kept.values()):
-            return kept
-        found = f"no figures of {', '.join(PARTS)}"
-    except (OSError, ValueError, AttributeError, TypeError) as error:
-        found = str(error)
-    sys.exit(f"{path}: not written by --json ({found}); measure again into another file")
 
 
 def time_transformers(quick: bool) -> None:
@@ -84,8 +69,6 @@ PARTS = {
     "recurrent": time_recurrent,
     "attention": time_directed,
     "marginals": marginals.run,
-    "preprocessing": preprocessing.run,
-    "distances": lambda quick: distances.computing(1 if quick else 5),
     "blackout": blackout.run,
     "latent-trees": latent_trees.run,
     "memory": models.compare_memory,
@@ -104,20 +87,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="keep the figures in this file, and those of other parts that it has"
     )
-    parser.add_argument(
-        "--compare",
-        type=Path,
-        metavar="FILE",
-        help="the figures of an earlier run; status 1 if any ratio is worse or gone",
-    )
-    parser.add_argument("--tolerance", type=float, default=0.1, help="how much worse counts (%(default)s)")
     args = parser.parse_args(arguments)
     if args.quick and args.json and args.json.resolve().is_relative_to(RESULTS):
         parser.error(f"--quick: {args.json} is for figures that mean something; name another file")
     if args.before and not (args.before / "fairseq_syntax").is_dir():
         parser.error(f"--before: {args.before} has no fairseq_syntax; name a checkout of this repository")
-    old = [one for part in read(args.compare).values() for one in part["measured"]] if args.compare else None
-    kept = read(args.json) if args.json and args.json.exists() else {}
+    kept = json.loads(args.json.read_text(encoding="utf-8")) if args.json and args.json.exists() else {}
     described = {"date": f"{date.today()}", "commit": commit(), "machine": machine()}
     print(machine())
     MEASURED.clear()
@@ -133,11 +108,6 @@ def main(arguments: list[str] | None = None) -> None:
                 with written(str(args.json)) as file:
                     json.dump({name: kept[name] for name in PARTS if name in kept}, file, indent=1)
                     file.write("\n")
-    if old is not None:
-        lines = compare(old, args.tolerance)
-        print(f"\n== beside {args.compare}", *lines, sep="\n")
-        if any(line.startswith(("worse", "gone")) for line in lines):
-            sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -35,39 +35,6 @@ def _keep_ratios(title: str, values: dict[str, float], peer: str, unit: str) -> 
     _keep(title, peer=peer, unit=unit, of_peer=round(values[peer], 2), ratios=ratios)
 
 
-def ratios_of(measured: list[dict]) -> dict[tuple[str, str], float]:
-    """Ratio to the peer, more is better, by measurement and name; without the part that compares two commits itself."""
-    return {
-        (": ".join(filter(None, (one["part"], one["section"], one["title"]))), name): ratio
-        for one in measured
-        if one["part"] != "changes"
-        for name, ratio in one.get("ratios", {}).items()
-    }
-
-
-def compare(old: list[dict], tolerance: float) -> list[str]:
-    """Lines about the ratios of this run beside those of another one; first what is gone, then what is worse.
-
-    A ratio is gone if this run measured its part, but not it.
-
-    Args:
-        old: what was measured in the other run.
-        tolerance: a ratio is worse if it is less than `1 - tolerance` times the other one.
-    """
-    before, now = ratios_of(old), ratios_of(MEASURED)
-    both = [
-        (now[key] / before[key], f"{key[0]}: {key[1]:28} {before[key]:7.3f} -> {now[key]:7.3f}")
-        for key in now
-        if before.get(key)
-    ]
-    parts = {one["part"] for one in MEASURED}
-    gone = [key for key in before if key not in now and key[0].partition(":")[0] in parts]
-    return [f"gone   {what}: {name}" for what, name in gone] + [
-        f"{'worse' if change < 1 - tolerance else 'better' if change > 1 + tolerance else 'same':6} {line}"
-        for change, line in sorted(both)
-    ]
-
-
 def machine() -> str:
     """What the figures are measured on."""
     processor = platform.processor() or platform.machine()

@@ -2,9 +2,9 @@
 
 A table stands between `<!-- records: NAME -->` and `<!-- end of records -->`; its systems are those of NAME.toml here.
 `<!-- table: NAME -->` to `<!-- end of table -->` is a table of overview.py, and a figure between a mark such as
-`<!-- NAME SYSTEM SPLIT WHAT -->` and `<!-- -->` is of the comparison of a system with its baseline. `<!-- scale -->`
-and `<!-- speed -->` have figures of benchmarks/, kept in docs/results/; `<!-- parents KEY … -->` to `<!-- -->` has one
-of parent_weights.py. Pictures are drawn into differences-NAME.svg. In docs/systems/index.md, a cell that begins with
+`<!-- NAME SYSTEM SPLIT WHAT -->` and `<!-- -->` is of the comparison of a system with its baseline. `<!-- speed -->`
+has the figures of benchmarks/, kept in docs/results/; `<!-- parents KEY … -->` to `<!-- -->` has one of
+parent_weights.py. Pictures are drawn into differences-NAME.svg. In docs/systems/index.md, a cell that begins with
 `<!-- BLEU of SYSTEM, … -->` or `<!-- agreement of SYSTEM, … -->` has the figures of the agreement corpus.
 """
 
@@ -30,13 +30,12 @@ from fairseq_syntax.experiment.run import read_records
 from fairseq_syntax.pictures.figures import save_figure
 
 sys.path.append(str(CHECKOUT / "benchmarks"))
-import scale
 import timing
 
 SYSTEMS = "systems/index.md"
 """The page that lists all architectures."""
 _BLOCK = re.compile(r"(<!-- records: ([\w-]+) -->\n).*?(<!-- end of records -->)", re.DOTALL)
-_FIGURES = re.compile(r"(<!-- (scale|speed) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
+_FIGURES = re.compile(r"(<!-- speed -->\n).*?(<!-- end of speed -->)", re.DOTALL)
 _TABLE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 _SAID = re.compile(r"(<!-- ([\w-]+) ([\w-]+) ([\w-]+) (" + "|".join(overview.OF_FIGURE) + r") -->)[^<]*(<!-- -->)")
 _PARENTS = re.compile(r"(<!-- parents ([\w -]+) -->)[^<]*(<!-- -->)")
@@ -138,8 +137,8 @@ def renewed(text: str, boards: Path, results: Path, up: str = "") -> str:
         return f"{match[1]}\n{generated(plan, folder, up)}\n\n{match[3]}"
 
     def measured(match: re.Match) -> str:
-        record = json.loads((results / f"{match[2]}.json").read_text(encoding="utf8"))
-        return f"{match[1]}\n{(scale.table if match[2] == 'scale' else timing.markdown)(record)}\n\n{match[3]}"
+        record = json.loads((results / "speed.json").read_text(encoding="utf8"))
+        return f"{match[1]}\n{timing.markdown(record)}\n\n{match[2]}"
 
     def of_parents(match: re.Match) -> str:
         found = json.loads((results / "parents.json").read_text(encoding="utf8"))
