@@ -40,8 +40,8 @@ FULL = (
     *("unit/data/test_missing_parses.py", "unit/pictures/test_figures.py", "unit/systems/lgp/test_recipe.py"),
 )
 # of these, what it runs: a tiny training and translation of every system
-TINY = ("test_every_system_trains_and_generates",)
-TINY_FILE = "integration/test_command_lines.py"
+TINY = ("test_every_system_trains_resumes_and_translates",)
+TINY_FILE = "integration/test_families.py"
 
 
 def pytest_ignore_collect(collection_path, config):

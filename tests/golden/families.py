@@ -1,6 +1,7 @@
 """The models whose checkpoints and data are kept, and what is computed with them.
 
-Nothing here knows where a module of fairseq_syntax is: commands, names and files must do.
+Commit fc347e9 made them: one update of each, matrices set by `commands.scatter`, data of the agreement corpus. They
+stay what it made. Nothing here knows where a module of fairseq_syntax is: commands, names and files must do.
 """
 
 import hashlib
@@ -103,6 +104,13 @@ def digest(values: torch.Tensor) -> str:
     """Of shape and values; the type does not matter."""
     values = values.to(torch.float64).contiguous()
     return hashlib.sha256(repr(list(values.shape)).encode() + np.asarray(values).tobytes()).hexdigest()
+
+
+def copies(folder: Path) -> dict[str, Path]:
+    """Text, data folders, treebank and checkpoints, copied into a folder."""
+    names = ("text", "words", "characters", "checkpoints")
+    found = {name: Path(shutil.copytree(Path(__file__).with_name(name), folder / name)) for name in names}
+    return found | {"treebank": treebank(found["text"])}
 
 
 def treebank(text: Path) -> Path:

@@ -1,7 +1,6 @@
-"""Checkpoints and data that an older commit made load, translate and score as they did then; see make.py."""
+"""Checkpoints and data that an older commit made load, translate and score as they did then."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -16,10 +15,7 @@ EXPECTED = json.loads((HERE / "expected.json").read_text(encoding="utf-8"))
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory) -> dict[str, Path]:
     """Copies of text, data folders and checkpoints."""
-    folder = tmp_path_factory.mktemp("golden")
-    names = ("text", "words", "characters", "checkpoints")
-    copies = {name: Path(shutil.copytree(HERE / name, folder / name)) for name in names}
-    return copies | {"treebank": families.treebank(copies["text"])}
+    return families.copies(tmp_path_factory.mktemp("golden"))
 
 
 def numbers_apart(value, numbers: list[float]):

@@ -1,6 +1,6 @@
 """fairseq-train that kills itself hard: `killed_training.py WHAT NUMBER ARGUMENTS…`.
 
-"update N" before update N + 1, "copy N" in the middle of the N-th copy of a checkpoint, "save N" in the middle of the
+"copy N" in the middle of the N-th copy of a checkpoint, "save N" in the middle of the
 N-th one that is written.
 """
 
@@ -11,7 +11,6 @@ import signal
 import sys
 
 import torch
-from fairseq import trainer
 from fairseq_cli.train import cli_main
 
 what, number = sys.argv.pop(1), int(sys.argv.pop(1))
@@ -20,12 +19,6 @@ calls = 0
 
 def kill():
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-def train_step(self, *args, **kwargs):
-    if self.get_num_updates() >= number:
-        kill()
-    return step(self, *args, **kwargs)
 
 
 def copyfile(source, target, **kwargs):
@@ -49,9 +42,7 @@ def torch_save(content, file, *args, **kwargs):
     kill()
 
 
-if what == "update":
-    step, trainer.Trainer.train_step = trainer.Trainer.train_step, train_step
-elif what == "copy":
+if what == "copy":
     copy, shutil.copyfile = shutil.copyfile, copyfile
 else:
     save, torch.save = torch.save, torch_save

@@ -1,34 +1,54 @@
-"""Resuming and batches through fairseq's commands.
-
-Of all architectures, in double precision and without the commands, tests/contract/test_architectures.py says it; other
-runs that resume are in test_resume.py, test_latent_tree.py and test_parser_training.py.
-"""
+"""Every system through fairseq's commands, on the small data of tests/golden: trained, resumed, translated."""
 
 import pytest
 import torch
+from golden import families
+from golden.families import FAMILIES, SENTENCES, SHARED, SMOOTHED
 from integration import commands
-from integration.commands import OPTIONS, assert_same_hypotheses
+
+PLANTED = ["--criterion", "label_smoothed_cross_entropy_with_planted_heads", "--label-smoothing", "0.1"]
+# other readings of systems that are here, which tests/contract/test_architectures.py trains
+READINGS = ("nmt_lstm", "sa_nmt_hard", "sdatt", "global_plus_chen17")
+SYSTEMS = {
+    **{name: family for name, family in FAMILIES.items() if name not in READINGS},
+    "planted_transformer": ("words", ["--task", "syntax_translation", *PLANTED, *SHARED, "--planted-heads", "0", "1"]),
+    # fairseq's own, with our task taken for its own, which it then is
+    "transformer": ("words", [*SMOOTHED, *SHARED]),
+}
+TRAINING = [
+    *("--cpu", "--distributed-world-size", "1", "--optimizer", "adam", "--lr", "1e-2", "--batch-size", "10"),
+    *("--num-workers", "0", "--disable-validation", "--no-epoch-checkpoints", "--seed", "1"),
+    *("--log-format", "json", "--log-interval", "1"),
+]
+NO_DROPOUT = ("latent_tree_rnng", "lgp_parser")
 
 
-# a system whose dropout masks last a sentence, and one whose parser is learned, too
-@pytest.mark.parametrize("arch", ["global_plus_chen17_tiny", "lgp_tiny"])
-def test_a_resumed_run_is_the_uninterrupted_one(data_bin, tmp_path, arch):
-    """Stopped in the middle of an epoch."""
-    options = [*OPTIONS[arch], "--dropout", "0.3"]
-    commands.train(data_bin, tmp_path / "whole", arch, *options, "--max-update", 10)
-    for updates in (4, 10):
-        log = commands.train(data_bin, tmp_path / "parts", arch, *options, "--max-update", updates)
-    assert next(record["num_updates"] for record in commands.records(log) if "loss" in record) == "5"
-    found, expected = (commands.parameters(tmp_path / name / "checkpoint_last.pt") for name in ("parts", "whole"))
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    return families.copies(tmp_path_factory.mktemp("families"))
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_system_trains_resumes_and_translates(folders, tmp_path, name):
+    """A run that stops in the middle of an epoch, and goes on, is the one that did not; no sentence is lost."""
+    data, options = SYSTEMS[name]
+    dropout = [] if name in NO_DROPOUT else ["--dropout", "0.3"]
+
+    def train(directory, updates):
+        given = [folders[data], "--arch", name, *TRAINING, *options, *dropout, "--max-update", updates]
+        log = commands.records(commands.run("fairseq-train", *given, "--save-dir", directory))
+        return [record for record in log if "loss" in record]
+
+    whole = train(tmp_path / "whole", 5)
+    parts = train(tmp_path / "parts", 2) + train(tmp_path / "parts", 5)
+    assert [int(record["num_updates"]) for record in parts] == [1, 2, 3, 4, 5]
+    assert parts == whole
+    checkpoint = tmp_path / "parts" / "checkpoint_last.pt"
+    found, expected = (commands.parameters(path) for path in (checkpoint, tmp_path / "whole" / "checkpoint_last.pt"))
     assert found.keys() == expected.keys()
-    assert all(torch.equal(found[name], value) for name, value in expected.items())
-
-
-def test_batches_and_padding_sides_translate_alike(data_bin, trained):
-    """Neither the sentences of a batch nor the side of its padding changes a translation or its score."""
-    checkpoint = trained("lgp_tiny", "--lgp-graph", "latent") / "checkpoint_last.pt"
-    options = ["--gen-subset", "valid", "--max-len-b", 12, "--batch-size"]
-    expected = commands.generate(data_bin, checkpoint, *options, 1)
-    assert sorted(expected) == list(range(61)) and len({score for score, _ in expected.values()}) > 50
-    for more in ([16], [61, "--left-pad-source"]):
-        assert_same_hypotheses(commands.generate(data_bin, checkpoint, *options, *more), expected, ties=1)
+    assert all(torch.equal(found[key], value) for key, value in expected.items())
+    if name == "lgp_parser":
+        assert len(families.parse(folders["text"], checkpoint)) == SENTENCES["test"]
+    else:
+        translated = families.translate(folders[data], name, checkpoint)
+        assert sorted(translated) == sorted(map(str, range(SENTENCES["test"])))

@@ -31,13 +31,6 @@ def test_sa_nmt(data_bin, tmp_path):
     assert (model["sa_hard_heads"], model["sa_context"], model["encoder_embed_dim"]) == (True, "shared", 64)
 
 
-def test_lisa_with_its_criterion(data_bin, tmp_path):
-    criterion = ["criterion._name=label_smoothed_cross_entropy_with_heads", "+criterion.lisa_parse_penalty=0.5"]
-    log = train(data_bin, tmp_path / "run", "+model._name=lisa_transformer_tiny", *criterion)
-    (update,) = [record for record in commands.records(log) if "loss" in record]
-    assert "parse_loss" in update and "uas" in update
-
-
 def test_example_file(data_bin, tmp_path, repository):
     """examples/multi30k/hydra/pascal.yaml, made small."""
     folder = repository / "examples" / "multi30k" / "hydra"

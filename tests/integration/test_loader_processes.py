@@ -68,36 +68,3 @@ def test_validation_in_the_middle_of_an_epoch(task):
     assert read([first, *batches]) == list(range(12))
     iterator(task, "valid")
     assert not loaders() - others
-
-
-def test_validations_that_are_left_early(task):
-    others = loaders()
-    train = iterator(task, "train", update_epoch_batch_itr=False)
-    batches = train.next_epoch_itr()
-    first = next(batches)
-    # --valid-subset valid,train --max-valid-steps
-    validated = [task.dataset(split) for split in ("valid", "train")]
-    for _ in range(3):
-        for dataset in validated:
-            validation = task.get_batch_iterator(dataset, max_sentences=2, num_workers=1)
-            next(validation.next_epoch_itr(shuffle=False))
-        # of the training, and of each validation that has just been
-        assert len(loaders() - others) == 3
-    assert read([first, *batches]) == list(range(12))
-
-
-def test_a_run_that_resumes_in_the_middle_of_an_epoch(task):
-    train = iterator(task, "train")
-    train.load_state_dict({"epoch": 1, "iterations_in_epoch": 1, "shuffle": True})
-    assert read(iterator(task, "valid").next_epoch_itr(shuffle=False)) == list(range(6))
-    iterator(task, "valid")
-    assert len(read(train.next_epoch_itr())) == 8
-
-
-def test_an_iterator_can_be_used_again(task):
-    train = iterator(task, "train")
-    assert read(train.next_epoch_itr()) == list(range(12))
-    iterator(task, "valid")
-    assert train.next_epoch_idx == 2
-    assert read(train.next_epoch_itr()) == list(range(12))
-    iterator(task, "valid")

@@ -76,19 +76,6 @@ def test_raw_text_that_cannot_be_parsed_is_translated_alike(data_bin, text, chec
     assert f"2 of {LINES} sentences had no parse" in output
 
 
-def test_text_may_be_asked_to_go_without_a_parse(data_bin, text, checkpoint, tmp_path):
-    (tmp_path / "no.conllu").touch()
-    arguments = [data_bin, "--path", checkpoint, "--input", f"{text}.en", *DECODING]
-    parser = ["--parser", "conllu", "--parser-model", tmp_path / "no.conllu", "--parser-unparsed", "accept"]
-    expected = commands.run("fairseq-interactive", *arguments, *parser)
-    found = commands.run("fairseq-interactive", *arguments, "--parser", "none")
-    assert_same_hypotheses(commands.hypotheses(found), commands.hypotheses(expected))
-    assert "without a parse" in expected and "without a parse" not in found
-    refusing = ["--model-overrides", "{'sdatt_missing': 'error'}"]
-    with pytest.raises(ValueError, match="--parser none: the model refuses sentences without a parse"):
-        commands.interactive(data_bin, checkpoint, f"{text}.en", *refusing, "--parser", "none")
-
-
 def test_the_hub_translates_what_cannot_be_parsed(data_bin, text, checkpoint, expected):
     options = {"parser": "conllu", "parser_model": str(text.parent / "lacking.conllu"), "parser_unparsed": "accept"}
     hub = SyntaxDirectedModel.from_pretrained(str(checkpoint.parent), checkpoint.name, str(data_bin), **options).eval()

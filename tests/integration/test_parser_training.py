@@ -46,23 +46,6 @@ def test_it_learns(trained):
     assert max(values(records, "valid_las")) == values(records, "valid_best_las")[-1]
 
 
-def test_resuming(folder, tmp_path, trained):
-    """A run that stops in its second pass over tags and goes on is the run that did not."""
-    directory, records = trained
-    before = train(folder, tmp_path, "--max-epoch", "40", "--max-update", 9)
-    after = train(folder, tmp_path, "--max-epoch", "6")
-    for key in ("loss", "valid_loss", "valid_las"):
-        found = [record for record in before + after if key in record]
-        # a stop in mid-epoch validates once more
-        number = "valid_num_updates" if "valid" in key else "num_updates"
-        found = {record[number]: record[key] for record in found}
-        expected = [record for record in records if key in record and record["epoch"] <= 6]
-        assert {record[number]: record[key] for record in expected}.items() <= found.items()
-    resumed = commands.parameters(tmp_path / "checkpoint_last.pt")
-    expected = commands.parameters(directory / "checkpoint6.pt")
-    assert all(torch.equal(resumed[name], value) for name, value in expected.items())
-
-
 def test_a_checkpoint_needs_nothing_else(trained, tmp_path, monkeypatch):
     directory, _ = trained
     path = tmp_path / "parser.pt"
@@ -75,14 +58,6 @@ def test_a_checkpoint_needs_nothing_else(trained, tmp_path, monkeypatch):
     heads = graph.head_log_probs.argmax(2)[0, :4].tolist()
     assert [ROOT if head == 4 else head for head in heads] == expected.heads
     assert [model.pos[i] for i in graph.pos_log_probs.argmax(2)[0, :4]] == expected.upos
-
-
-def test_validation(folder, trained):
-    directory, records = trained
-    path = directory / "checkpoint_last.pt"
-    options = ["--task", "dependency_parsing", "--path", path, "--cpu", "--batch-size", "7"]
-    log = commands.run("fairseq-validate", folder, *options)
-    assert f"las {values(records, 'valid_las')[-1]:g} " in log
 
 
 def test_programs_that_look_into_models(folder, trained, tmp_path, capsys):

@@ -4,8 +4,6 @@ docs/speed.md says, whose table these tests keep.
 There need not be a GPU: `pretend_gpu` keeps its rules on the CPU. With one, `pytest -m gpu` runs the same on it.
 """
 
-import functools
-import shutil
 from argparse import Namespace
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,8 +15,7 @@ from golden import families
 from omegaconf import OmegaConf, open_dict
 from pretend_gpu import PretendGPU, RealGPU, WrongDevice
 
-GOLDEN = Path(families.__file__).resolve().parent
-TABLE = GOLDEN.parents[1] / "docs" / "speed.md"
+TABLE = Path(families.__file__).resolve().parents[2] / "docs" / "speed.md"
 ADAM = {"_name": "adam", "adam_betas": "(0.9, 0.98)", "adam_eps": 1e-8, "weight_decay": 0.0, "lr": [1e-3]}
 ADAM |= {"use_old_adam": False, "fp16_adam_stats": False, "tpu": False}
 SIZES = {"encoder_layers": 2, "decoder_layers": 2, "dropout": 0.1, "criterion": "cross_entropy"}
@@ -49,10 +46,7 @@ def tried(pretended: dict[str, Iterable[str]], precisions: Iterable[str] = ("fp3
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory) -> dict[str, Path]:
     """Copies of data and checkpoints of all families."""
-    folder = tmp_path_factory.mktemp("pretended")
-    names = ("text", "words", "characters", "checkpoints")
-    copies = {name: Path(shutil.copytree(GOLDEN / name, folder / name)) for name in names}
-    return copies | {"treebank": families.treebank(copies["text"])}
+    return families.copies(tmp_path_factory.mktemp("pretended"))
 
 
 @pytest.fixture(params=["pretended", pytest.param("real", marks=pytest.mark.gpu)])
@@ -134,33 +128,6 @@ def test_training_and_validation(folders, gpu, case, precision):
         assert number < int(most[2:]) if most[0] == "<" else number == int(most), waits
 
 
-# the pretended one computes what the CPU does
-@tried({"double": ("pascal_transformer",)}, ("double",))
-def test_losses_and_gradients_are_those_of_a_cpu(folders, gpu, case, precision):
-    def computed():
-        loss, *_ = criterion(model, sample)
-        model.zero_grad()
-        loss.backward()
-        gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
-        # moving a model moves its gradients, too
-        return {"loss": loss.detach()} | {n: g.clone() for n, g in gradients.items() if g is not None}
-
-    model, cfg, task = load(folders, case)
-    criterion, sample = task.build_criterion(cfg.criterion), batch(task, "train")
-    model, criterion = model.double().eval(), criterion.eval()
-    expected = computed()
-    # cuDNN has no backward of evaluation, which has no dropout
-    with gpu, torch.backends.cudnn.flags(enabled=False):
-        model, criterion, sample = gpu.move(model), gpu.move(criterion), gpu.move(sample)
-        found = {name: value.cpu() for name, value in computed().items()}
-    assert expected.keys() == found.keys()
-    for name, value in expected.items():
-        # of the real one: fairseq's log-probabilities are of single precision, and gradients are sums over tokens
-        rtol, atol = (1e-6, 1e-9) if isinstance(gpu, PretendGPU) else (1e-4, 1e-5 * value.abs().max().item())
-        close = functools.partial(torch.testing.assert_close, rtol=rtol, atol=atol)
-        close(found[name].as_subclass(torch.Tensor), value, msg=lambda said, name=name: f"{name}: {said}")
-
-
 @tried({"fp32": families.FAMILIES}, ("fp32", "fp16", "bf16"), without="lgp_parser")
 def test_beam_search(folders, gpu, case, precision):
     model, cfg, task = load(folders, case)
@@ -196,24 +163,3 @@ def test_devices_never_mix():
         assert layer.weight.grad.is_cuda
         with pytest.raises(WrongDevice):
             layer(here)
-
-
-@pytest.mark.parametrize(
-    ("wait", "times"),
-    [
-        (lambda x: x.sum().item(), 1),
-        (lambda x: x.cpu(), 1),
-        (lambda x: x[x > 0], 1),
-        (lambda x: x[0:1], 0),
-        (lambda x: x.__setitem__(0, 1.0), 1),
-        (lambda x: x.__setitem__(slice(0, 1), 1.0), 0),
-        (lambda x: torch.zeros(3).copy_(x), 1),
-        (lambda x: x.clone().copy_(torch.zeros(3)), 0),
-        (lambda x: torch.repeat_interleave(x.long()), 1),
-        (lambda x: x.masked_fill(x > 0, 2.0)[x.long()].sum().sqrt(), 0),
-    ],
-)
-def test_waiting_is_counted(wait, times):
-    with PretendGPU() as gpu:
-        wait(gpu.move(torch.tensor([0.0, 1.0, 1.0])))
-    assert sum(gpu.syncs.values()) == times

@@ -213,20 +213,3 @@ def test_attention_in_other_positions_is_refused():
     with pytest.raises(ValueError, match="--left-pad-source"):
         aligning_generator([model], settings(), None, True, [words])
     assert aligning_generator([model], settings(), None, False, [words]) is AligningGenerator
-
-
-def test_subwords_are_warned_of(caplog):
-    words = Dictionary()
-    aligning_generator([], settings(), None, False, [words, words])
-    assert not caplog.records
-    words.add_symbol("dog@@")
-    aligning_generator([], settings(), None, False, [Dictionary(), words])
-    assert "leave out --post-process" in caplog.text
-
-
-def test_models_without_attention_are_named(rare, checkpoint, monkeypatch):
-    models, task, dataset = load([checkpoint("nmt_lstm_tiny")], rare.data)
-    generator = task.build_generator(models, settings(replace_unk=""))
-    models[0].decoder.need_attn = False
-    with pytest.raises(ValueError, match="gives no attention"):
-        task.inference_step(generator, models, dataset.collater([dataset[0]]))
