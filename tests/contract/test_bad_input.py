@@ -174,14 +174,6 @@ def row(number, form, head):
 # --- data directories -------------------------------------------------------------------------------------------
 
 
-@case("the other splits have --subword-type", "the other splits have --subword-type subword_nmt, not none")
-def _(world):
-    words = [Item([["a"], ["b"]], [-1, 0])]
-    write_split(world.text / "test", words)
-    world.preprocess("--overwrite", *world.dicts(), splits=["test"])
-    return world.refused("--only-syntax", "--overwrite", "--subword-type", "none", destdir="bin", splits=["test"])
-
-
 @case("other words than in the binarized text", "test.en:1: ", "give the text that was binarized")
 def _(world):
     for path in world.text.glob("test.en*"):
@@ -206,12 +198,6 @@ def _(world):
     for end in ("en.bin", "en.idx", "de.bin", "de.idx"):
         shutil.copy(world.folder / "changed" / f"test.en-de.{end}", world.bin / f"test.en-de.{end}")
     return world.error(load="test")
-
-
-@case("no data directory is given")
-def _(world):
-    config = SimpleNamespace(_name="syntax_translation", data=None)
-    tasks.TASK_REGISTRY["syntax_translation"].setup_task(config)
 
 
 # --- models and options -----------------------------------------------------------------------------------------
@@ -245,22 +231,6 @@ def _(world):
 
     task = TranslationTask(TranslationConfig(), None, None)
     LisaTransformerModel.build_model(argparse.Namespace(), task)
-
-
-@case(
-    "the model has no parsing head; use --arch lisa_transformer", "--criterion label_smoothed_cross_entropy_with_heads"
-)
-def _(world):
-    world.set_up("--criterion", "label_smoothed_cross_entropy_with_heads")
-    world.task.load_dataset("test")
-    dataset = world.task.dataset("test")
-    world.criterion(world.model, dataset.collater([dataset[0]]))
-
-
-@case("this pipeline has no dependency parser", "--parser-model ")
-def _(world):
-    pytest.importorskip("spacy").blank("en").to_disk(world.folder / "blank")
-    load_parser("spacy", ParserOptions(parser_model=str(world.folder / "blank")))
 
 
 @case("a sentence with unknown words has no tree, because only its token ids were given")
@@ -458,12 +428,6 @@ def parser_refused(world, *options):
 def trees_refused(world, *options):
     """What training with latent constituents ends with, of words."""
     commands.train(world.bin, world.folder / "trees", "latent_tree_rnng_tiny", "--max-update", "1", *options)
-
-
-@case("learns latent trees; use --arch latent_tree_rnng", "--criterion reinforce_tree: ")
-def _(world):
-    criterion = ReinforceTreeCriterion(latent_trees.Task(), ReinforceTreeConfig(seed=1))
-    criterion(torch.nn.Linear(1, 1), latent_trees.pairs(latent_trees.Task(), ["a"], ["b"]))
 
 
 def tree_search_refused(_=None, broken=lambda model: None, **options):

@@ -1,4 +1,4 @@
-"""The pages: their code runs, their links lead somewhere, and the programs and options they name exist."""
+"""The pages: their code runs, and the programs and options they name exist; their links: test_site.py."""
 
 import contextlib
 import io
@@ -17,10 +17,8 @@ from contract.command_lines import (
     all_options,
     console_scripts,
     fairseq_options,
-    make_options,
     named,
 )
-from fairseq.models import MODEL_REGISTRY
 
 from fairseq_syntax.cli.program import build_parser
 
@@ -31,11 +29,6 @@ PAGES = [
     *DOCS,
     *(page for folder in FOLDERS for page in sorted((REPOSITORY / folder).rglob("*.md"))),
 ]
-# made by `make docs`, on the site alone
-MADE = {
-    REPOSITORY / "docs" / "options.md": make_options.page,
-    REPOSITORY / "docs" / "options-verbs.md": make_options.verbs_page,
-}
 TUTORIALS = [REPOSITORY / "docs" / f"adding-a-{kind}.md" for kind in ("model", "recurrent-model")]
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -138,54 +131,6 @@ def test_the_model_of_the_tutorial_trains_and_translates(tmp_path):
         assert status == 0 and re.search(found, printed + said, re.MULTILINE), said[-2000:]
 
 
-def test_only_options_of_another_table_are_left_out():
-    """Those of fairseq's Transformer, and those of a model whose options are inherited; all others stand in a table."""
-    chapters = {chapter.split("`")[0]: chapter for chapter in make_options.page().split("### `--arch ")[1:]}
-    assert chapters.keys() == make_options.ours(MODEL_REGISTRY).keys()
-    listed = {
-        name: set(re.findall(r"^\| `(--[\w-]+)`", chapter.split("\n## ")[0], re.MULTILINE))
-        for name, chapter in chapters.items()
-    }
-    for name, chapter in chapters.items():
-        parser = make_options.parser_of(MODEL_REGISTRY[name].add_args)
-        missing = {option for action in parser._actions for option in action.option_strings[:1]} - listed[name]
-        stock = "In addition to the options of fairseq's `transformer`" in chapter
-        assert stock == name.endswith("transformer") == ("--encoder-attention-heads" in missing), (name, missing)
-        inherited = re.search(r"In addition to the options of `(\w+)` that", chapter)
-        assert stock or missing <= (listed[inherited[1]] if inherited else set()), name
-    assert "In addition to the options of `nmt_lstm`" in chapters["sa_nmt"]
-    assert "--sa-root-scores" in chapters["sa_nmt"].split("Other readings of the paper:")[1]
-
-
-# --- links --------------------------------------------------------------------------------------------------------
-
-
-def anchors(page: Path) -> set[str]:
-    """Anchors of the headings of a page, as they are made of headings on the web."""
-    text = MADE[page]() if page in MADE else BLOCK.sub("", page.read_text(encoding="utf-8"))
-    found = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in found}
-
-
-def dead_links(page: Path) -> list[str]:
-    """Relative links of a page that lead nowhere."""
-    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
-    dead = []
-    for link in re.findall(r"\]\(([^)\s]+)\)", text):
-        if re.match(r"[a-z]+:", link):
-            continue
-        path, _, anchor = link.partition("#")
-        target = (page.parent / path).resolve() if path else page
-        if not (target.exists() or target in MADE) or (anchor and anchor not in anchors(target)):
-            dead.append(link)
-    return dead
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_links_lead_somewhere(page):
-    assert dead_links(page) == []
-
-
 # --- programs and options -----------------------------------------------------------------------------------------
 
 
@@ -206,17 +151,6 @@ def commands(page: Path) -> list[list[str]]:
             end = next((i for i in range(start, len(words)) if words[i] in ("|", "&&", ";", "||", ">", "&")), None)
             found.append(named(words[start:end]))
     return found
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_no_line_of_code_is_cut_off_and_no_sentence_in_two(page):
-    """A window of 1280 px shows 85 columns; what a program prints, marked ```text, scrolls."""
-    fenced = [content for language, content in blocks(page) if language != "text"]
-    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
-    indented = [line.removeprefix("    ") for line in re.findall(r"^    .*$", text, re.MULTILINE)]
-    assert [line for line in (*"".join(fenced).splitlines(), *indented) if len(line) > 85] == []
-    # in Markdown, a marker of a figure at the beginning of a line begins a block
-    assert re.findall(r"^<!-- .*? -->.+", text, re.MULTILINE) == []
 
 
 def unknown(page: Path) -> list[str]:
@@ -258,21 +192,3 @@ def options_of_scripts() -> set[str]:
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_programs_and_options_exist(page):
     assert unknown(page) == []
-
-
-def test_what_is_wrong_is_found(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(
-        "# A head: line\n[a](page.md#a-head-line) [b](none.md) [c](#none) [d](https://example.org)\n"
-        "Give `--parent-ignorance`, or run `fairseq-syntax parze`.\n\n"
-        "```bash\nfairseq-syntax parse --input x \\\n    --trees-suffix y | head --lines 3\n"
-        "fairseq-train data --pascal-heads 5 --shard 0/2\n```\n"
-    )
-    assert dead_links(page) == ["none.md", "#none"]
-    assert unknown(page) == [
-        "fairseq-syntax parze",
-        "fairseq-syntax parse --trees-suffix",
-        "fairseq-train --shard",
-        "--lines",
-        "--parent-ignorance",
-    ]

@@ -57,37 +57,11 @@ def touch(folder: Path, *names: str) -> dict[str, str]:
     return {"DATA": str(folder)}
 
 
-# --- the scripts as text ----------------------------------------------------------------------------------------------
-
-
-def test_every_recipe_is_explained_and_has_a_committed_dry_run():
-    assert len(RECIPES) >= 13
-    for name in RECIPES:
-        assert (EXAMPLES / name / "README.md").is_file() and (GOLDEN / f"{name}.txt").is_file()
-
-
-def is_strict(script: Path) -> bool:
-    """Whether `set -euo pipefail`, or a file that has it, comes before any other command."""
-    for line in script.read_text(encoding="utf-8").splitlines():
-        if not line.strip() or re.match(r"[#: ]|case|esac|;;|[\w*| -]+\)", line):
-            continue  # comments and default values of settings
-        if line == "set -euo pipefail":
-            return True
-        sourced = re.fullmatch(r'source "\$\(dirname "\$(?:0|\{BASH_SOURCE\[0\]\})"\)/(\S+)"', line)
-        return bool(sourced) and is_strict(script.parent / sourced[1])
-    return False
-
-
-ABSOLUTE = re.compile(r"(?<![\w.}/:$*~-])(?:~/|/(?:home|root|work|usr|tmp|opt|data|mnt|scratch|var|Users)\b)")
-
-
-def test_scripts_stop_at_a_failing_command_and_name_no_folder_of_ours():
-    """That they are sound says shellcheck, in `make lint`."""
+def test_every_recipe_has_a_committed_dry_run_and_stops_at_a_failing_command():
+    """That scripts are sound says shellcheck, in `make lint`."""
+    assert len(RECIPES) >= 13 and {path.stem for path in GOLDEN.glob("*.txt")} >= set(RECIPES)
     for script in EXAMPLES.rglob("*.sh"):
-        assert is_strict(script), script
-        for number, line in enumerate(script.read_text(encoding="utf-8").splitlines()[1:], 2):
-            # a placeholder for the reader, in a comment, is one
-            assert not ABSOLUTE.search(line.replace("/path/to/", "")), f"{script}:{number}: {line}"
+        assert re.search(r"^set -euo pipefail$|^source ", script.read_text(encoding="utf-8"), re.MULTILINE), script
 
 
 # --- what they would run ----------------------------------------------------------------------------------------------
@@ -253,21 +227,7 @@ def test_what_is_missing_is_named_with_its_step(tmp_path):
     assert refusal("evaluate lgp lgp", AVERAGED="1").endswith("average.pt is not there: average lgp lgp first")
 
 
-def test_scripts_without_an_environment_say_so(tmp_path):
-    done = shell("latent_tree/quick.sh", PATH="/usr/bin:/bin", OUT=str(tmp_path / "out"))
-    assert done.returncode == 1 and "no fairseq-train; activate the environment first" in done.stderr
-    assert not (tmp_path / "out").exists()
-
-
 # --- text, trees and data ---------------------------------------------------------------------------------------------
-
-
-def test_data_of_multi30k_serve_syntax_directed_attention_and_are_not_made_again(tmp_path):
-    assert dry_run("recipe.sh", "prepare", "sdatt") == dry_run("recipe.sh", "prepare", "multi30k")
-    (tmp_path / "data-bin").mkdir()
-    (tmp_path / "data-bin" / "syntax-en-de.json").write_text("{}")
-    assert recipe("prepare", "sdatt", MULTI30K=str(tmp_path)) == []
-    assert recipe("prepare", "sdatt", MULTI30K=str(tmp_path), SOURCE="de", TARGET="en") != []
 
 
 ASPEC_FILES = ("train/train-1.txt", "train/train-2.txt", "dev/dev.txt", "devtest/devtest.txt", "test/test.txt")
@@ -288,36 +248,6 @@ def test_local_copies_of_text_trees_and_treebank_are_taken(tmp_path, pairs):
     full = [f"outputs/lgp/full/{name}" for name in ("train.en", "train.ja", "train.en.conllu")]
     assert cut == ([] if pairs == "all" else full)
     assert "fairseq-syntax parse" in {command[0] for command in recipe("prepare", "lgp", PARSES="own", **data)}
-
-
-def test_local_copies_of_characters_are_taken(tmp_path):
-    names = ("train", "val", "test_2016_flickr", "test_2017_flickr")
-    files = [f"{name}.{language}.gz" for name in names for language in ("de", "en")]
-    commands = recipe("prepare", "latent_tree", **touch(tmp_path, *files))
-    assert not [command for command in commands if command[0] == "curl"]
-    unpacked = [command[-1] for command in commands if command[0] == "gzip"]
-    assert sorted(unpacked) == sorted(str(tmp_path / file) for file in files)
-
-
-@pytest.mark.parametrize(
-    ("size", "pairs", "threshold"), [("small", "20000", 2), ("medium", "100000", 2), ("large", None, 5)]
-)
-def test_data_of_aspec_are_those_of_the_paper(tmp_path, size, pairs, threshold):
-    commands = recipe("prepare", "aspec", SIZE=size, **touch(tmp_path, *ASPEC_FILES))
-    (clean,) = [command for command in commands if "clean" in command]
-    assert clean[clean.index("--max-words") + 1] == clean[clean.index("--max-ratio") + 1] == "50"
-    extracted = [command for command in commands if command[0] == "awk" and command[-1].endswith("train-2.txt")]
-    assert len(extracted) == 2 and all("NR <= 1500000 " in command[3] for command in extracted)
-    assert {command[3].split("print ")[1] for command in extracted} == {"$NF }", "$(NF - 1) }"}
-    cut = [command[:3] for command in commands if command[0] == "head"]
-    assert cut == ([] if pairs is None else [["head", "-n", pairs]] * 2)
-    programs = [command[0].removeprefix("fairseq-").removeprefix("syntax ") for command in ours(commands)]
-    parsing = ["train", *["parse"] * 4] if size != "large" else []
-    assert programs == ["dictionary", *parsing, "preprocess", "length-prior", "length-prior"]
-    (binarize,) = [command for command in ours(commands) if command[0].endswith("preprocess")]
-    assert parse(binarize).thresholdtgt == threshold
-    assert (binarize[0] == "fairseq-preprocess") == (size == "large"), "the paper has no DEP of this size"
-    assert sum(command[0] == "kytea" for command in commands) == 4
 
 
 def run(line: str, **variables) -> None:
@@ -366,39 +296,6 @@ def test_text_of_aspec_is_read_from_its_fields(tmp_path):
     for split, there in (("valid", "dev"), ("test", "test"), ("test1", "devtest")):
         assert (text / f"{split}.en").read_text() == f"word {there}\n"
     assert len((out / "full" / "kept.en").read_text().splitlines()) == 5
-
-
-def test_all_parts_of_aspec_are_read_for_pascal(tmp_path):
-    """Up to the words, with commands that leave the text as it is."""
-    corpus, out = tmp_path / "ASPEC-JE", tmp_path / "out"
-    for split in ("train", "dev", "test"):
-        (corpus / split).mkdir(parents=True)
-        (corpus / split / f"{split}.txt").write_text(f"A ||| 1 ||| 本 {split} ||| word {split}\n")
-    for part in (1, 2, 3):
-        line = f"0.9 ||| A-{part} ||| 1 ||| 本 {part} ||| word {part}\n"
-        (corpus / "train" / f"train-{part}.txt").write_text(line + " ||| 0 ||| 1 |||  ||| no Japanese\n")
-    run("prepare pascal_wat text", CORPUS=corpus, OUT=out, TOKENIZE_en="cat", TOKENIZE_ja="cat", WORKERS=1)
-    assert (out / "text" / "train.en").read_text() == "word 1\nword 2\nword 3\n"
-    assert (out / "text" / "train.ja").read_text() == "本 1\n本 2\n本 3\n"
-    assert [(out / "text" / f"{name}.en").read_text() for name in ("valid", "test")] == ["word dev\n", "word test\n"]
-
-
-# --- translations and comparisons -------------------------------------------------------------------------------------
-
-
-def test_comparison_takes_what_has_been_evaluated(tmp_path):
-    for system, line in {"global_att": "a b c d", "sdatt": "a b c d e", "dasa_transformer": "a"}.items():
-        (tmp_path / f"{system}-1.test.generated").write_text(f"S-0\tx y\nT-0\ta b c d e\nH-0\t-1.0\t{line}\n")
-    (tmp_path / "text").mkdir()
-    (tmp_path / "text" / "test.en").write_text("x y\n")
-    (tmp_path / "text" / "test.de").write_text("a b c d e\n")
-    done = shell("recipe.sh", "compare", "sdatt", OUT=str(tmp_path), MULTI30K=str(tmp_path))
-    assert done.returncode == 0, done.stderr[-1000:]
-    assert re.search(r"^sdatt +100\.00 ", done.stdout, re.MULTILINE) and "dasa_transformer" not in done.stdout
-    assert f"evaluate transformer and another system first (in {tmp_path}: dasa_transformer)" in done.stderr
-    assert (tmp_path / "recurrent-1.test.txt").is_file() and (tmp_path / "recurrent-1.test.svg").is_file()
-    (tmp_path / "sdatt-1.test.generated").unlink()
-    assert shell("recipe.sh", "compare", "sdatt", OUT=str(tmp_path), MULTI30K=str(tmp_path)).returncode == 1
 
 
 # --- text of the WMT recipes ------------------------------------------------------------------------------------------

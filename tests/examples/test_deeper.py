@@ -91,35 +91,3 @@ for line in sys.argv[1:]:
     print(len({" ".join(translate(tree)) for tree in trees(words)}))
 """
     assert dict(zip(READINGS, map(int, run(code, *READINGS).split()), strict=True)) == READINGS
-
-
-def test_the_grammar_of_readings_has_every_tree_that_is_drawn_and_every_other_reading(corpus, tmp_path):
-    """Also of the corpus whose sentences have several; `pairs.py` finds some of them by moving one word."""
-    command = [
-        sys.executable,
-        AGREEMENT / "generate.py",
-        "--output",
-        tmp_path / "corpus",
-        "--train",
-        "0",
-        "--valid",
-        "0",
-    ]
-    subprocess.run([*command, "--test", "150", "--challenge", "10"], check=True, capture_output=True)
-    code = """
-import sys
-from pathlib import Path
-from pairs import other_translations, read_trees
-from readings import has_one_reading, trees
-from transfer import translate
-for folder, several in ((sys.argv[1], True), (sys.argv[2], False)):
-    for words in read_trees(Path(folder), "test") + read_trees(Path(folder), "challenge"):
-        found = list(trees(words))
-        assert words in found
-        translations = {" ".join(translate(tree)) for tree in found}
-        others = {other for *_, other in other_translations(words, " ".join(translate(words)))}
-        assert others <= translations
-        assert has_one_reading(words) == (len(translations) == 1) and (several or len(translations) == 1)
-print("all")
-"""
-    assert run(code, tmp_path / "corpus", corpus) == "all\n"

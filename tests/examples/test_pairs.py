@@ -1,6 +1,5 @@
 """Minimal pairs that the recipes make: of the agreement corpus, and of captions."""
 
-import shutil
 import subprocess
 import sys
 
@@ -78,34 +77,6 @@ def test_attachment_is_what_the_rules_make_of_another_tree(made, corpus, tmp_pat
         assert done.stdout.splitlines() == members
         assert [" ".join(tree.forms) for tree in read_conllu(trees)] == pairs.sources
     assert not (made / "agreement" / "other.en.conllu").exists()
-
-
-@pytest.mark.parametrize("verb, made", [("laughs", 0), ("laughed", 1)])
-def test_a_verb_that_shows_its_number_leaves_one_reading(corpus, tmp_path, verb, made):
-    """the dogs near the cat that laughs: the cat; that laughed: either."""
-    rows = [
-        *[("the", "DET", 2, "det"), ("dogs", "NOUN", 8, "nsubj"), ("near", "ADP", 5, "case"), ("the", "DET", 5, "det")],
-        *[("cat", "NOUN", 2, "nmod"), ("that", "PRON", 7, "nsubj"), (verb, "VERB", 5, "acl:relcl")],
-        *[
-            ("saw", "VERB", 0, "root"),
-            ("the", "DET", 10, "det"),
-            ("bird", "NOUN", 8, "obj"),
-            (".", "PUNCT", 8, "punct"),
-        ],
-    ]
-    shutil.copytree(corpus, tmp_path / "corpus")
-    lines = [f"{i}\t{w}\t_\t{u}\t_\t_\t{h}\t{d}\t_\t_\n" for i, (w, u, h, d) in enumerate(rows, 1)]
-    # a sentence of which there is a pair in any case
-    others = (corpus / "test.en.conllu").read_text()
-    (tmp_path / "corpus" / "test.en.conllu").write_text("".join(lines) + "\n" + others)
-    run(AGREEMENT / "pairs.py", "--corpus", tmp_path / "corpus", "--output", tmp_path / "pairs")
-    source = " ".join(row[0] for row in rows)
-    assert pairs_of(tmp_path / "pairs" / "attachment").sources.count(source) == made
-
-
-def test_a_corpus_that_is_none(tmp_path, corpus):
-    assert "pairs.py: " in run(AGREEMENT / "pairs.py", "--corpus", tmp_path, "--output", tmp_path / "x", status=1)
-    assert not (tmp_path / "x").exists()
 
 
 def test_captions(real_data, tmp_path):

@@ -5,7 +5,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -135,15 +134,6 @@ def test_each_is_asked_once_and_recorded(ask, folder):
     assert written == {path: path.stat().st_mtime_ns for path in (folder / "results").rglob("*.gz")}
 
 
-def test_a_checkpoint_that_goes_away_is_one_failure(ask, folder, monkeypatch):
-    begun = folder / "out" / "runs" / "pascal-1" / "command.txt"
-    monkeypatch.setattr("probes.held_folder", lambda *lock: nullcontext(begun.unlink()))
-    status, _, said = ask(folder, "--probes", "elsewhere", FOLDER_OF_PAIRS=str(folder))
-    begun.write_text(f"{TRAINED}\n", encoding="utf8")
-    assert status == 1
-    assert "probes: elsewhere pascal-1: " in said and "its checkpoint was removed after the start" in said
-
-
 def test_what_cannot_be_asked_is_said(ask, folder, tmp_path):
     def refusal(*options, **environment):
         status, _, said = ask(folder, "--probes", *options, **environment)
@@ -157,25 +147,6 @@ def test_what_cannot_be_asked_is_said(ask, folder, tmp_path):
     said = refusal("elsewhere", FOLDER_OF_PAIRS=str(tmp_path))
     begun.write_text(f"{TRAINED}\n", encoding="utf8")
     assert "not the training of" in said
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ('verb = "whatif"', 'verb = "what"', "whatif: give a verb of contrast, whatif, attachment, unparsed"),
-        ('gold = "$TREEBANK"', "", "treebank: give a verb of contrast, whatif, attachment, unparsed"),
-        ('systems = ["pascal"]', 'systems = ["pascla"]', "{'pascla'}; choose from pascal, later"),
-        ("inputs = { challenge", "inputs = { tset", "{'tset'}; choose from valid, challenge"),
-        ("options = ", "option = ", "unexpected keyword argument 'option'"),
-    ],
-)
-def test_mistakes_in_a_table_are_named(ask, tmp_path, old, new, said):
-    assert old in PROBES
-    (tmp_path / "probes").mkdir()
-    (tmp_path / "tiny.toml").write_text(TABLE, encoding="utf8")
-    (tmp_path / "probes" / "tiny.toml").write_text(PROBES.replace(old, new), encoding="utf8")
-    status, _, error = ask(tmp_path)
-    assert status == 1 and said in error
 
 
 @pytest.mark.parametrize("table", sorted(FOLDER.glob("*.toml")), ids=lambda path: path.stem)

@@ -1,10 +1,8 @@
 """What the quick runs share: several systems at the same time, which may fail or be interrupted."""
 
 import os
-import signal
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 
@@ -67,38 +65,3 @@ def test_quick_run_stops_where_a_program_fails(repository, with_programs):
     )
     assert done.returncode == 1 and "==" not in done.stdout
     assert "failed: fairseq-train; the end of" in done.stderr and "what went wrong" in done.stderr
-
-
-def test_interrupted_quick_run_leaves_no_training_behind(repository, with_programs, tmp_path):
-    running = tmp_path / "running"
-    running.mkdir()
-    # a program becomes `sleep`, under the number that names its file
-    process = subprocess.Popen(
-        ["bash", repository / "examples" / "latent_tree" / "quick.sh"],
-        env=with_programs(fairseq_train=f"touch {running}/$$; exec sleep 300"),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        # a shell that was started with the signal ignored could not be interrupted
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    wait_until(lambda: len(list(running.iterdir())) == 2)
-    os.killpg(process.pid, signal.SIGINT)
-    assert process.wait(timeout=60) == -signal.SIGINT
-    wait_until(lambda: not any(is_running(int(path.name)) for path in running.iterdir()))
-
-
-def wait_until(holds, seconds=60):
-    """Returns when `holds()`; fails when it does not in time."""
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.1)
-
-
-def is_running(process: int) -> bool:
-    """Whether there is a process of this number, and it is no zombie."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False

@@ -89,14 +89,6 @@ def test_random_trees_against_loops():
             assert with_helpers[column][row] == pytest.approx(100 * share)
 
 
-def test_punctuation_is_removed():
-    # "dogs , bark": the comma is between them, and the subject hangs on it
-    gold = [sentence([2, 2, -1], ["nsubj", "punct", "root"], ["NOUN", "PUNCT", "VERB"])]
-    found = table(gold, [[1, 2, -1]])
-    assert found["latent DA"] == {"all": 100, "0": 100}
-    assert found["L DA"]["all"] == 100 and found["chance"]["all"] == 100
-
-
 ROWS = "1\tdogs\t_\tNOUN\t_\t_\t2\t{label}\t_\t_\n2\tbark\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n"
 
 
