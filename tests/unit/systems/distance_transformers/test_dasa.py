@@ -66,16 +66,6 @@ def test_equals_the_formula(sigma, left_pad):
     torch.testing.assert_close(out, expected, atol=1e-6, rtol=1e-6)  # G is float32
 
 
-def test_weights_drop_out_in_training_only():
-    x, mask, distances = batch()
-    near = log_gaussian(distances, 2.0).exp()
-    attention = build(dropout=0.5)
-    still = attention.attend_to_near(x, mask, near)
-    assert torch.equal(still, build().attend_to_near(x, mask, near))
-    attention.train()
-    assert not torch.allclose(still, attention.attend_to_near(x, mask, near))
-
-
 def row_of_weights(distances, t, epsilon):
     """Column -> 1 / (d + ε), divided by the sum of the row, of real tokens; none in the rows of padding."""
     inverse = {j: 1 / (int(d) + epsilon) for j, d in enumerate(distances[t]) if d != 255}

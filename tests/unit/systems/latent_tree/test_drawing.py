@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from matplotlib import pyplot as plt
 from oracles import constituency as oracle
 
-from fairseq_syntax.systems.latent_tree.drawing import LONGEST, draw_node_attention, draw_trees, labels
+from fairseq_syntax.systems.latent_tree.drawing import draw_node_attention, draw_trees
 from fairseq_syntax.systems.latent_tree.tree_files import read_tree_file
 
 SOURCE = (("E", "i", "n", "e"), "\u2581", (("$", ("_",)), "W", (("i", "\u00e4"), "m")), "{")
@@ -96,21 +96,6 @@ def check(axis, side, tree):
         assert not any(a < right and left < b and height == other for a, b, other in spans[:i]), "bars overlap"
 
 
-def test_both_trees():
-    """Where they stand; what they are made of, see `test_any_trees`."""
-    figure = draw_trees(pair_of(SOURCE, TARGET))
-    upper, lower = figure.axes
-    assert upper.get_position().y0 == pytest.approx(lower.get_position().y1), "one above the other"
-    renderer = figure.canvas.get_renderer()
-    boxes = [text.get_window_extent(renderer) for text in [*figure.texts, *upper.texts, *lower.texts]]
-    assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
-    inside = figure.bbox
-    assert all(inside.x0 <= box.x0 and box.x1 <= inside.x1 for box in boxes)
-    (bars,) = [lines for lines in upper.collections if lines.get_gid() == "source-bars"]
-    root, *others = bars.get_linewidths()
-    assert len(others) == len(oracle.nodes(SOURCE)) - 1 and root > max(others)
-
-
 def subtrees(child):
     return st.lists(child, min_size=1, max_size=4).map(tuple)
 
@@ -126,16 +111,6 @@ def test_any_trees(source, target):
         check(axis, side, tree)
     figure.canvas.draw()
     plt.close(figure)
-
-
-def test_labels():
-    text = "".join(chr(ord("a") + i % 26) for i in range(60))
-    tree = (tuple(text[:LONGEST]), tuple(text[LONGEST:]), ("x", ("y", "\u2581")))
-    found = labels(pair_of(("a",), tree).target)
-    assert found == ["ROOT", text[:LONGEST], found[2], "xy\u2581", "y\u2581"]
-    start, end = found[2].split("\u2026")
-    assert len(found[2]) == LONGEST and abs(len(start) - len(end)) <= 1
-    assert text[LONGEST:].startswith(start) and text.endswith(end)
 
 
 def test_attention():

@@ -7,7 +7,7 @@ from latent_trees import build, pairs, sample
 
 from fairseq_syntax.systems.latent_tree.generator import TreeGenerator, TreeScorer
 from fairseq_syntax.systems.latent_tree.growing import grow_trees
-from fairseq_syntax.systems.latent_tree.transitions import Action, Limits, legality
+from fairseq_syntax.systems.latent_tree.transitions import Action
 from fairseq_syntax.systems.latent_tree.tree_files import from_brackets
 
 
@@ -82,12 +82,6 @@ def test_scores_are_those_of_actions_and_symbols(options):
         assert float(hypothesis["score"]) == pytest.approx(total / len(text) ** options.get("lenpen", 1), abs=1e-4)
 
 
-def test_beams_are_refused():
-    task, _ = build()
-    with pytest.raises(ValueError, match="--beam 5: trees are built greedily, as in the paper; give --beam 1"):
-        generator(task, beam=5)
-
-
 @pytest.mark.parametrize(("side", "head"), [("source", "policy"), ("target", "policy"), ("target", "output")])
 def test_probabilities_that_are_not_numbers_are_refused(side, head):
     task, model = build()
@@ -95,19 +89,6 @@ def test_probabilities_that_are_not_numbers_are_refused(side, head):
     getattr(grammar, head).bias.data[0] = float("inf")
     with pytest.raises(FloatingPointError, match=f"{side} side: a probability is not a number"):
         generator(task).generate([model], sample(task, "ab", "c"))
-
-
-@pytest.mark.parametrize("limits", [Limits(4, 1), Limits(2, 1)])
-def test_states_that_are_not_numbers_lead_to_no_forbidden_action(limits):
-    task, model = build()
-    with torch.no_grad():
-        model.decoder.policy.bias.copy_(torch.tensor([5.0, 0.0, 0.0]))
-    _, _, memory = model.encode(sample(task, "ab")["net_input"]["src_tokens"])
-    memory.values[:] = torch.nan
-    choice, most = generator(task).choice, torch.tensor([6])
-    for seeds in (None, [(1,)]):
-        grown = grow_trees(model.decoder, most, limits, choice.greedy, memory, greedy=not seeds, seeds=seeds)
-        legality(grown.actions.numpy(), (grown.actions == Action.GEN).sum(1).numpy() - 1, limits, most.numpy())
 
 
 def test_references_get_trees_and_scores():

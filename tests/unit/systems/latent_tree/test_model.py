@@ -2,11 +2,7 @@
 
 import pytest
 import torch
-from fairseq.dataclass.configs import EMAConfig
-from fairseq.models import build_model
-from fairseq.models.ema.ema import EMA
 from latent_trees import build, pairs
-from omegaconf import OmegaConf
 
 from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeConfig, ReinforceTreeCriterion
 from fairseq_syntax.systems.latent_tree.transitions import Action
@@ -19,17 +15,6 @@ SOURCES, TARGETS = ("abca", "", "c", "bbbaac"), ("cab", "a", "", "bccab")
 def scores(model, batch, **options):
     """What the model says of a batch with its most probable trees."""
     return model(**batch["net_input"], target=batch["target"], trees="greedy", **options)
-
-
-def test_options_may_come_from_hydra():
-    task, _ = build()
-    cfg = OmegaConf.create({"model": {"_name": "latent_tree_rnng_tiny", "rnng_max_open": 3}})
-    OmegaConf.set_struct(cfg, True)
-    model = build_model(cfg.model, task)
-    saved = OmegaConf.create(OmegaConf.to_container(cfg))
-    again = build_model(saved.model, task, from_checkpoint=True)
-    again.load_state_dict(model.state_dict())
-    assert model.limits.max_open == again.limits.max_open == 3
 
 
 def test_padding_and_company_change_nothing():
@@ -81,23 +66,6 @@ def test_attention_of_many_constituents_in_half_precision():
     (expected, exact), (half, gradient) = found
     assert half == pytest.approx(expected, rel=0.02)
     assert float((gradient - exact).norm()) < 0.05 * float(exact.norm())
-
-
-@pytest.mark.parametrize("fp32", [False, True])
-def test_fairseq_can_average_the_model_over_updates(fp32):
-    """`--store-ema`, which multiplies all buffers by a number."""
-    task, model = build()
-    model.baselines.source_seen[4] = 1
-    model.baselines.source[4] = 3
-    average = EMA(model, EMAConfig(store_ema=True, ema_decay=0.75, ema_fp32=fp32))
-    model.baselines.source_seen[5] = 1
-    model.baselines.source[4:6] = torch.tensor([5.0, 4.0])
-    model.encoder.policy.bias.data += 1
-    average.step(model, 1)
-    kept = average.get_model()
-    assert kept.baselines.source[4:6].tolist() == [3.5, 1.0]
-    assert (kept.baselines.source_seen > 0).tolist() == [i in (4, 5) for i in range(len(task.source_dictionary))]
-    torch.testing.assert_close(kept.encoder.policy.bias, model.encoder.policy.bias - 0.75)
 
 
 GRAMMAR = {"embed", "composition", "stack"}

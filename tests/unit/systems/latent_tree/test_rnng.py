@@ -122,16 +122,6 @@ def test_equals_an_action_at_a_time(policy, sentences, dtype, forward, backward)
         torch.testing.assert_close(mine / scale, expected / scale, atol=backward, rtol=0)
 
 
-def test_a_second_backward_pass_gives_the_same():
-    sides = Sides(5)
-    (_, source), (_, target), _ = sides.batched()
-    loss = weighted(source.states) + weighted(target.states) + weighted(target.attention)
-    first = torch.autograd.grad(loss, sides.parameters(), retain_graph=True, allow_unused=True)
-    second = torch.autograd.grad(loss, sides.parameters(), allow_unused=True)
-    for one, other in zip(first, second, strict=True):
-        assert one is other is None or torch.equal(one, other)
-
-
 class Operations(TorchDispatchMode):
     """How many tensor operations are done."""
 

@@ -14,7 +14,7 @@ from oracles.characters import actions_of_words
 from fairseq_syntax.systems.latent_tree.model import LatentTreeOptions, LatentTreeRNNG
 from fairseq_syntax.systems.latent_tree.task import TreeTranslationConfig, TreeTranslationTask
 from fairseq_syntax.systems.latent_tree.transitions import Action
-from fairseq_syntax.systems.latent_tree.tree_files import TreeFile, from_brackets
+from fairseq_syntax.systems.latent_tree.tree_files import from_brackets
 from fairseq_syntax.trees.characters import SPACE, to_characters
 
 TEXT = {
@@ -108,49 +108,6 @@ def test_file_of_trees_has_its_name_when_it_is_whole(data, tmp_path):
     assert len(sources(path)) == 4
 
 
-def test_a_part_of_the_sentences_is_whole_if_it_is_all_that_comes(data, tmp_path):
-    """Of two processes, or with sentences that are too long."""
-    path = tmp_path / "trees"
-    part = {"max_positions": (8, 8), "ignore_invalid_inputs": True, "num_shards": 2, "shard_id": 1}
-    translate(task_of(data, rnng_tree_output=str(path)), max_sentences=1, **part)
-    assert len(sources(path)) == 1 and 0 not in sources(path)
-
-
-def test_trees_on_the_standard_output(data, capsys):
-    translate(task_of(data, rnng_tree_output="-"))
-    printed = capsys.readouterr().out.splitlines()
-    assert sorted(line.split("\t")[0] for line in printed if line.startswith("T")) == sorted(
-        f"{name}-{i}" for name in ("TA", "TS", "TT") for i in range(3)
-    )
-
-
-def interactive(task, lines, translating):
-    """What fairseq-interactive does with a buffer: its batches have no numbers."""
-    tokens, lengths = task.get_interactive_tokens_and_lengths(lines, to_characters)
-    dataset = task.build_dataset_for_inference(tokens, lengths)
-    batches = task.get_batch_iterator(dataset, max_sentences=2).next_epoch_itr(shuffle=False)
-    for batch in batches:
-        sample = {"net_input": {name: batch["net_input"][name] for name in ("src_tokens", "src_lengths")}}
-        yield task.inference_step(*translating, sample)
-
-
-def test_numbers_of_lines_that_are_typed(data, tmp_path):
-    path = tmp_path / "trees"
-    task = task_of(data, rnng_tree_output=str(path), left_pad_source=True)
-    translating = translator(task)
-    first, second = ["Hund", "", "zwei Hunde", "Hund"], ["ein", "zwei Hunde"]
-    list(interactive(task, first, translating))
-    assert sources(path) == dict(enumerate(map(to_characters, first)))
-    steps = interactive(task, second, translating)
-    next(steps)
-    assert path.exists() and len(sources(path)) == 6
-    third = interactive(task, ["ein", "Hund", "zwei"], translating)
-    next(third)
-    assert not path.exists(), "a line that has been read is missing"
-    list(third)
-    assert sorted(sources(path)) == list(range(9))
-
-
 # --- training steps ---------------------------------------------------------------------------------------------------
 
 
@@ -188,22 +145,3 @@ def test_distributed_training_misses_no_parameter(data, more, flat):
     _, _, log = task.train_step(batch, model, criterion, OPTIMIZER, 0)
     assert not flat or log["flat_src"] == log["flat_tgt"] == 4
     assert all(parameter.grad is not None for parameter in model.parameters())
-
-
-def test_a_batch_that_stands_in_moves_no_average(data):
-    task, model, criterion, batch = ready(data)
-    for stand_in in (False, True):
-        averages = model.baselines.source.fill_(9).clone()
-        task.train_step(batch, model, criterion, OPTIMIZER, 0, ignore_grad=stand_in)
-        assert torch.equal(averages, model.baselines.source) == stand_in
-
-
-def test_file_of_no_sentences(tmp_path):
-    file = TreeFile(str(tmp_path / "trees"))
-    file.expect(0)
-    assert not list(tmp_path.iterdir())
-
-
-def test_buckets_are_refused(data):
-    with pytest.raises(ValueError, match="--num-batch-buckets"):
-        task_of(data, num_batch_buckets=2)

@@ -193,19 +193,3 @@ def test_random_trees(seed, rows, more):
         [oracle.random_actions(draw, n, draw.randrange(1, 17), 4, 3 * n + 32, draw.choice(WEIGHTS)) for n in lengths],
         more,
     )
-
-
-def test_by_hand():
-    """`a [ [ b c ] d ] [ e` and the end, after it has opened another one."""
-    actions = [GEN, NT, NT, GEN, GEN, REDUCE, GEN, REDUCE, NT, GEN, NT, GEN, NOP]
-    built = constituents(np.array([actions]))
-    assert built.lengths.tolist() == [5] and built.empty.tolist() == [1]
-    assert built.parent.tolist() == [NONE, 0, 1, 0]
-    assert built.opened.tolist() == [NONE, 1, 2, 8]
-    assert built.closed.tolist() == [NONE, 7, 5, NONE]
-    assert list(zip(built.start.tolist(), built.end.tolist(), strict=True)) == [(0, 5), (1, 4), (1, 3), (4, 5)]
-    assert built.terminals.tolist() == [1, 1, 2, 1] and built.nonterminals.tolist() == [2, 1, 0, 0]
-    assert built.depth.tolist() == [0, 1, 2, 1] and built.height.tolist() == [3, 2, 1, 1]
-    assert built.innermost.tolist() == [[0, 0, 1, 2, 2, 2, 1, 1, 0, 3, 3, NONE, NONE]]
-    assert {step: number for step, number in enumerate(built.closes[0].tolist()) if number != NONE} == {5: 2, 7: 1}
-    assert {step: number for step, number in enumerate(built.opens[0].tolist()) if number != NONE} == {1: 1, 2: 2, 8: 3}

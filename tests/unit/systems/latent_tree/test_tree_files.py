@@ -78,11 +78,6 @@ def test_a_long_chain():
     assert to_brackets(np.array([actions]), [symbols]) == [line]
 
 
-@pytest.mark.parametrize("line", ["  (X  a\t(X b )\n)\n", "(X a (X b ) )"])
-def test_spaces_do_not_matter(line):
-    assert from_brackets(line) == ([GEN, NT, GEN, REDUCE, GEN], ["a", "b"])
-
-
 @pytest.mark.parametrize("line", [" \n", "a b", "(X a ) (X b )", "(X a", "(X a ) )", ") (X"])
 def test_lines_that_are_no_trees(line):
     with pytest.raises(ValueError, match="is not a tree"):

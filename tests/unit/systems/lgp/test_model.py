@@ -7,8 +7,6 @@ import pytest
 import small_models
 import torch
 from fairseq.data import Dictionary
-from fairseq.models import build_model
-from omegaconf import OmegaConf
 from oracles.graph_translation import translate
 
 from fairseq_syntax.systems.lgp.model import adapt_options, take_over
@@ -143,22 +141,6 @@ def test_options_of_a_trained_parser():
         args = argparse.Namespace(**{"lgp_word_case": "auto", **fixed, option: value})
         with pytest.raises(ValueError, match=f"--{option.replace('_', '-')} {value}: the parser parser.pt has "):
             adapt_options(args, trained)
-
-
-def test_checkpoints_of_hydra_need_no_files_of_the_training(monkeypatch):
-    """The configuration that the model was built from is what checkpoints hold."""
-    encoder = build(lgp_word_case="lower").encoder
-    trained = trained_parser(encoder.words, encoder.parser)
-    monkeypatch.setattr(LatentGraphParserModel, "load", lambda path: (trained, None))
-    sizes = {"lgp_size": 5, "lgp_parser_size": 3, "lgp_pos_size": 4}
-    options = {"_name": "lgp_nmt", **sizes, "lgp_parser_path": "parser.pt", "lgp_parser_parts": "lstms"}
-    cfg = OmegaConf.create({"model": options})
-    OmegaConf.set_struct(cfg, True)
-    model = build_model(cfg.model, small_models.TASK)
-    monkeypatch.undo()
-    again = build_model(OmegaConf.create(OmegaConf.to_container(cfg)).model, small_models.TASK, from_checkpoint=True)
-    again.load_state_dict(model.state_dict())
-    assert again.encoder.words.lowercase == model.encoder.words.lowercase
 
 
 @pytest.mark.parametrize("parts", ["all", "tables", "lstms"])

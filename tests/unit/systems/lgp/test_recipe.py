@@ -59,63 +59,24 @@ def train(data, directory, *options) -> list[dict]:
     return commands.records(commands.run("fairseq-train", data, *RECIPE, "--save-dir", directory, *options))
 
 
-@pytest.fixture(scope="module")
-def uninterrupted(data, tmp_path_factory):
-    directory = tmp_path_factory.mktemp("uninterrupted")
-    found = train(data, directory, *HALVE, "--max-epoch", CHECKS)
-    return found, directory / "checkpoint_last.pt"
-
-
-def bleu(found) -> list[float]:
-    return [float(record["valid_bleu"]) for record in found if "valid_bleu" in record]
-
-
-def rates(found) -> dict[int, set[float]]:
-    """Epoch of fairseq -> learning rates that its updates logged."""
-    result = {}
-    for record in found:
-        if "loss" in record:
-            result.setdefault(record["epoch"], set()).add(float(record["lr"]))
-    return result
-
-
-def test_the_learning_rate_is_halved_exactly_when_bleu_drops(uninterrupted):
-    found, _ = uninterrupted
-    scores = bleu(found)
-    assert scores == SCORES
-    rate, expected = 1.0, [1.0]
-    for check in range(2, CHECKS + 1):
-        expected.append(rate)
-        # the two checks of the first epoch are spared
-        if check > 2 and scores[check - 1] < scores[check - 2]:
-            rate /= 2
-    assert [rates(found)[epoch] for epoch in range(1, CHECKS + 1)] == [{value} for value in expected]
-    # fairseq ends an epoch of the data with the even checks; those within one count, too
-    drops = {check % 2 for check in range(3, CHECKS) if expected[check] < expected[check - 1]}
-    assert drops == {0, 1}
-
-
-def test_a_resumed_run_is_the_uninterrupted_one(data, uninterrupted, tmp_path):
-    """Stopped after a check at which BLEU has dropped: fairseq saves before it adapts the learning rate."""
-    found, last = uninterrupted
+def test_the_rate_is_halved_when_bleu_drops_and_a_run_that_stops_there_resumes(data, tmp_path):
+    """fairseq saves before it adapts the learning rate, and ends an epoch of the data with even checks."""
+    whole = train(data, tmp_path / "whole", *HALVE, "--max-epoch", CHECKS)
     stop = next(check for check in range(3, CHECKS) if SCORES[check - 1] < SCORES[check - 2])
-    train(data, tmp_path, *HALVE, "--max-epoch", stop)
-    resumed = train(data, tmp_path, *HALVE, "--max-epoch", CHECKS)
-    assert bleu(resumed) == bleu(found)[stop:]
-    assert rates(resumed) == {epoch: values for epoch, values in rates(found).items() if epoch > stop}
-    expected, actual = (torch.load(path, weights_only=True) for path in (last, tmp_path / "checkpoint_last.pt"))
-    assert all(torch.equal(actual["model"][name], value) for name, value in expected["model"].items())
-    states = [state["optimizer_history"][-1]["lr_scheduler_state"] for state in (actual, expected)]
+    train(data, tmp_path / "parts", *HALVE, "--max-epoch", stop)
+    resumed = train(data, tmp_path / "parts", *HALVE, "--max-epoch", CHECKS)
+    rate, expected = 1.0, {1: 1.0}
+    for check in range(2, CHECKS + 1):
+        expected[check] = rate
+        if check > 2 and SCORES[check - 1] < SCORES[check - 2]:  # the two checks of the first epoch are spared
+            rate /= 2
+    assert {check % 2 for check in range(3, CHECKS) if expected[check + 1] < expected[check]} == {0, 1}
+    for records, first in ((whole, 1), (resumed, stop + 1)):
+        assert [float(record["valid_bleu"]) for record in records if "valid_bleu" in record] == SCORES[first - 1 :]
+        found = {(record["epoch"], float(record["lr"])) for record in records if "loss" in record}
+        assert found == {(check, rate) for check, rate in expected.items() if check >= first}
+    paths = [tmp_path / name / "checkpoint_last.pt" for name in ("whole", "parts")]
+    one, other = (torch.load(path, weights_only=True) for path in paths)
+    assert all(torch.equal(other["model"][name], value) for name, value in one["model"].items())
+    states = [state["optimizer_history"][-1]["lr_scheduler_state"] for state in (one, other)]
     assert states[0] == states[1] and states[0].keys() == {"lr", "prev"}
-
-
-def test_a_run_that_stops_within_a_half_epoch_resumes(data, uninterrupted, tmp_path):
-    found, last = uninterrupted
-    updates = [record for record in found if "loss" in record]
-    stop = next(int(record["num_updates"]) for record in updates if record["epoch"] == 6) + 1
-    train(data, tmp_path, *HALVE, "--max-update", stop)
-    resumed = train(data, tmp_path, *HALVE, "--max-epoch", CHECKS)
-    assert next(record["epoch"] for record in resumed if "loss" in record) == 6
-    assert bleu(resumed)[-2:] == bleu(found)[-2:]
-    actual, expected = commands.parameters(tmp_path / "checkpoint_last.pt"), commands.parameters(last)
-    assert all(torch.equal(actual[name], value) for name, value in expected.items())

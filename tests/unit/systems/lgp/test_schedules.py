@@ -74,13 +74,6 @@ def test_a_drop_shrinks_the_learning_rate_and_a_restart_changes_nothing(values, 
     assert found == halvings(values, factor, after * parts, maximize)
 
 
-def test_defaults_are_the_recipe_of_small_data():
-    """Half epochs: checks 1 to 10 are the first five epochs."""
-    schedule = build("halve_on_drop", task={"epoch_parts": 2})
-    rates = [schedule.step(epoch, 30.0 - epoch) for epoch in range(1, 13)]
-    assert rates == [1.0] * 10 + [0.5, 0.25]
-
-
 def test_the_check_before_counts_not_the_best():
     schedule = build("halve_on_drop", lgp_halve_after=0)
     assert [schedule.step(i, value) for i, value in enumerate([9.0, 2.0, 3.0, 3.0, 2.5], 1)] == [1, 0.5, 0.5, 0.5, 0.25]

@@ -1,7 +1,6 @@
 """Treebanks as a parser is trained on them: columns, vocabulary, batches, passes, new words."""
 
 import argparse
-import gzip
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from fairseq_syntax.systems.parser.treebank import (
     Pass,
     TreebankDataset,
     build_vocabulary,
-    find_treebank,
     read_treebank,
     vocabulary_dictionary,
 )
@@ -70,15 +68,6 @@ def test_formats(path):
     collapsed = read_treebank(path, pos_column="xpos", collapse_ranges=True)[0]
     assert collapsed.words == ["Im", "Haus", "."] and collapsed.tags == ["IN", "NN", "."]
     assert collapsed.tree.heads == [1, -1, 1]
-
-
-def test_packed_and_missing_files(path, tmp_path):
-    packed = tmp_path / "packed"
-    packed.mkdir()
-    (packed / "dev.conllu.gz").write_bytes(gzip.compress(TREEBANK.encode()))
-    assert len(read_treebank(find_treebank(packed, "dev"))) == 3
-    with pytest.raises(TreeFormatError, match=r"train\.conllu: no such file, nor with \.gz"):
-        find_treebank(packed, "train")
 
 
 def test_vocabulary(path):

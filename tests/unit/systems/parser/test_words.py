@@ -1,6 +1,5 @@
 """Words: n-grams against index arithmetic, representations against loops over strings, growth, files of vectors."""
 
-import copy
 import gzip
 import itertools
 
@@ -162,17 +161,6 @@ def test_in_evaluation_the_dictionary_is_computed_once():
     assert module(tokens).requires_grad  # who wants gradients gets them, also in evaluation
 
 
-def in_place(module):
-    with torch.no_grad():
-        module.ngrams.weight.add_(1)
-
-
-def assign(module):
-    other = copy.deepcopy(module)
-    in_place(other)
-    module.load_state_dict(other.state_dict(), assign=True)
-
-
 def train_behind_the_counter(module):
     """As fairseq's optimizer of 16 bits writes."""
     module.train()
@@ -180,13 +168,12 @@ def train_behind_the_counter(module):
     module.eval()
 
 
-@pytest.mark.parametrize("change", [in_place, assign, train_behind_the_counter])
-def test_kept_means_follow_the_weights(change):
+def test_kept_means_follow_the_weights():
     module = build().eval()
     tokens = torch.tensor([[4]])
     with torch.no_grad():
         before = module.ngram_means(tokens)
-        change(module)
+        train_behind_the_counter(module)
         after = module.ngram_means(tokens)
     assert not torch.equal(before, after)
     torch.testing.assert_close(after, module.train().ngram_means(tokens).detach())
@@ -240,39 +227,11 @@ def test_what_is_read(file, content, wanted, expected):
     assert as_lists(read_vectors(path, 2, wanted)) == expected
 
 
-@given(st.dictionaries(TOKENS, st.lists(NUMBERS, min_size=3, max_size=3), max_size=5), st.booleans(), st.booleans())
-def test_what_is_written_is_read(tmp_path_factory, entries, header, trailing_blank):
-    path = tmp_path_factory.mktemp("vectors") / "v.txt"
-    lines = [f"{len(entries)} 3"] if header else []
-    lines += [" ".join([token, *(repr(number) for number in vector)]) for token, vector in entries.items()]
-    end = " \n" if trailing_blank else "\n"  # word2vec leaves a blank
-    path.write_bytes("".join(line + end for line in lines).encode("utf-8"))
-    found = read_vectors(str(path), 3)
-    assert all(vector.dtype == np.float32 for vector in found.values())
-    assert as_lists(found) == entries
-
-
 @pytest.mark.parametrize("wanted", [None, {"a", "short", "none", "infinite", "letters", "b"}])
 def test_wrong_lines_are_passed_over_and_reported(file, caplog, wanted):
     path = file("a 1 2\nshort 1\nnone\ninfinite 1 nan\nletters 1 x\nb 3 4\n")
     assert as_lists(read_vectors(path, 2, wanted)) == {"a": [1, 2], "b": [3, 4]}
     assert f"{path}: 4 lines do not end in 2 numbers, the first of them line 2" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("content", "line", "width", "shown"),
-    [
-        ("5 3\na 1 2 3\n", 2, 3, "'a 1 2 3'"),
-        ("\nA text of no vectors .\n", 2, 0, "'A text of no vectors .'"),
-        (b"2 2\n\xff\x00" + 60 * b"a", 2, 0, repr("\udcff\x00" + 38 * "a")),
-    ],
-)
-def test_files_of_other_vectors_or_none_are_refused(file, content, line, width, shown):
-    path = file(content)
-    with pytest.raises(ValueError) as caught:
-        read_vectors(path, 2)
-    message = f"{path}:{line}: {shown} is a word and {width} numbers, but the table has 2 columns; "
-    assert str(caught.value).startswith(message)
 
 
 @given(st.lists(st.one_of(st.none(), TOKENS), max_size=6), st.lists(TOKENS, max_size=6), st.booleans())
@@ -318,8 +277,3 @@ def test_a_representation_starts_from_files(file):
     assert (module.ngrams.weight[cat] == 7).all() and (module.ngrams.weight[0] == 0).all()
     rest = module.ngrams.weight[others].detach()
     assert 0.9 / 50 < rest.abs().max() <= 1 / 50
-
-
-def test_files_that_are_not_there_are_named_with_their_option(file):
-    with pytest.raises(ValueError, match=r"--lgp-word-vectors .*: no such file of vectors, or it is empty"):
-        load_vectors(representation(), file(""))

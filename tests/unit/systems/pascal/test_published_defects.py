@@ -49,15 +49,6 @@ def test_published_pascal_scales_the_last_sentence_of_four_with_parents_of_other
     assert torch.equal(again[0], found[0]) and not torch.allclose(again[3], found[3])
 
 
-@pytest.mark.parametrize(("batch", "heads"), [(1, 2), (1, 7), (6, 8)])
-def test_published_pascal_is_the_equation_for_one_sentence_or_all_heads(batch, heads):
-    """For one sentence the last heads are scaled instead of the first, which makes no difference to a model."""
-    scores, parents = random_batch(batch)
-    weights = parent_weights(parents, "normal", 1.0).double()
-    found = published_code.pascal_scores(scores, weights, heads).flip(1)
-    torch.testing.assert_close(found, eq_2(scores.flip(1), weights, heads))
-
-
 def test_five_of_six_published_settings_are_affected():
     shares = {}
     for name, heads in PUBLISHED.items():

@@ -53,24 +53,6 @@ def test_the_loss_is_cross_entropy_with_the_pieces_of_the_parent(rows, left_pad,
     assert (int(heads.counted.sum()), int(heads.correct.sum())) == (counted, right)
 
 
-def test_roots_and_the_end_look_at_themselves_and_words_at_all_pieces_of_their_parent():
-    """A root of two pieces, its dependent, EOS: weights 1/2 on both pieces, for the three; EOS on itself."""
-    parents, starts = torch.tensor([[0, 0, 0, 3]]), torch.tensor([[1, 0, 1, 1]])
-    half = [0.5, 0.5, 0.0, 0.0]
-    wanted = torch.tensor([half, half, half, [0.0, 0.0, 0.0, 1.0]]).clamp(min=1e-30).log()
-    heads = planting_loss(wanted[None, None], parents, starts, torch.zeros(1, 4, dtype=torch.bool))
-    assert float(heads.loss) == pytest.approx(3 * math.log(2))  # the entropy of what is wanted, and no more
-    assert heads.correct.all()
-
-
-def test_without_a_parse_there_is_no_loss_and_no_gradient():
-    logits = torch.zeros(1, 1, 3, 3, requires_grad=True)
-    none = torch.full((1, 3), -1)
-    heads = planting_loss(logits, none, torch.tensor([[1, 1, 1]]), torch.tensor([[False, False, True]]))
-    heads.loss.backward()
-    assert float(heads.loss) == 0 and not heads.counted.any() and not logits.grad.any()
-
-
 def test_logits_are_those_of_fairseqs_heads():
     attention = small_models.build("planted_transformer", **SIZES).encoder.layers[1].self_attn
     x = torch.randn(5, 2, attention.embed_dim).double()

@@ -103,17 +103,6 @@ def test_dropout_is_at_the_same_places_as_in_fairseq(build, task):
     assert (found - plain).abs().max() > 0.1
 
 
-def test_dropout_acts_in_training_only(build):
-    model = build("nmt_lstm", dropout=0.5)
-    rates = {name: module.p for name, module in model.named_modules() if isinstance(module, FairseqDropout)}
-    # of several layers, the encoder drops between them, too
-    assert {name for name, rate in rates.items() if rate} == {"decoder.dropout"} and model.encoder.rnn.dropout == 0.5
-    assert build("nmt_lstm", dropout=0.5, encoder_layers=1, decoder_layers=1).encoder.rnn.dropout == 0
-    assert torch.equal(model(SOURCE, None, PREVIOUS)[0], model(SOURCE, None, PREVIOUS)[0])
-    model.train()
-    assert not torch.equal(model(SOURCE, None, PREVIOUS)[0], model(SOURCE, None, PREVIOUS)[0])
-
-
 @pytest.fixture
 def joined(task):
     """A task with one dictionary of both languages."""
@@ -186,13 +175,6 @@ def test_attention_is_collected_only_where_it_is_shown(build):
     assert model.train()(SOURCE, None, PREVIOUS)[1] == {"attn": [None]}
     model.eval().make_generation_fast_(need_attn=True)
     assert model(SOURCE, None, PREVIOUS)[1]["attn"][0].shape == (3, 4, 5)
-
-
-def test_vectors_are_not_needed_once_they_are_loaded(task, tmp_path):
-    vectors(tmp_path / "source", task.source_dictionary, 5, ["w1"])
-    args = argparse.Namespace(encoder_embed_dim=5, encoder_embed_path=str(tmp_path / "source"))
-    SyntaxAttentionModel.build_model(args, task)
-    assert args.encoder_embed_path is None and args.decoder_embed_path is None
 
 
 @pytest.mark.parametrize(

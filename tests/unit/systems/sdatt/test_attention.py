@@ -40,11 +40,6 @@ def make_memory(lengths, left_pad=False, width=None):
     return {"keep": keep, "length": length, "start": start, "values": torch.zeros(len(lengths), width, 2).double()}
 
 
-def test_a_position_that_is_no_number_is_no_index():
-    row = centre_row(torch.tensor([math.nan, 2.5]), torch.tensor([4, 4]))
-    assert row.tolist() == [0, 2]
-
-
 def local(positions, lengths, scores, left_pad=False, width=None, **options):
     """Weights around given positions."""
     positions = torch.as_tensor(positions, dtype=torch.double)
@@ -86,13 +81,6 @@ def test_local_equals_the_equations(left_pad, window, softmax):
         expected = torch.zeros(9, dtype=torch.double)
         expected[columns] = torch.stack(oracle.around(list(scores[b, columns]), positions[b], **options))
         torch.testing.assert_close(found[b], expected, atol=1e-12, rtol=0)
-
-
-def test_windows_of_the_two_readings():
-    """J = 21, D = 3, p = 5.5: tokens 3 to 9, with the middle of token j at j - 1/2; or, to the letter, 3 to 8."""
-    for softmax, tokens in (("window", range(3, 10)), ("sentence", range(3, 9))):
-        found = local([5.5], [21], torch.zeros(1, 21, dtype=torch.double), window=3, softmax=softmax)[0]
-        assert (found.nonzero().flatten() + 1).tolist() == list(tokens)
 
 
 @pytest.mark.parametrize("softmax", ["window", "sentence"])
