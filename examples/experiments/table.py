@@ -82,24 +82,18 @@ def differences(plan: Plan, split: str, comparison: dict) -> str:
         comparison: of `compare --format json`.
     """
     baseline, tests = comparison["baselines"][0], comparison["tests"]
-    header = ["system", *_TEST, "the paper's difference"]
-    rows = [
-        [test["system"], *_tested(comparison, test, test["holm"]), plan.systems[test["system"]].paper] for test in tests
-    ]
     [own] = (system for system in comparison["systems"] if system["name"] == baseline)
-    text = f"{split}: BLEU against {baseline} ({_by_seed(own)})\n\n{format_table(header, rows, TableFormat.markdown)}"
     groups = [group for kind in comparison["buckets"] for group in kind["groups"]]
-    if groups:
-        header = ["system", *(f"{group['label']} ({group['size']})" for group in groups)]
-        rows = [[baseline, *(_with_deviation(group["scores"]["BLEU"][baseline]) for group in groups)]]
-        rows += [
-            [test["system"], *(_delta(group["deltas"]["BLEU"][test["system"]]) for group in groups)] for test in tests
-        ]
-        kinds = " and by ".join(kind["title"] for kind in comparison["buckets"])
-        text += f"\n\n{split}: BLEU of {baseline}, and differences to it, by {kinds} (sentences)\n\n" + format_table(
-            header, rows, TableFormat.markdown
-        )
-    return text
+    header = ["system", *_TEST, "the paper's difference", *(f"{group['label']} ({group['size']})" for group in groups)]
+    rows = [[baseline, _by_seed(own), *[""] * len(_TEST)]]
+    rows[0] += [_with_deviation(group["scores"]["BLEU"][baseline]) for group in groups]
+    for test in tests:
+        cells = _tested(comparison, test, test["holm"])
+        by_group = [_delta(group["deltas"]["BLEU"][test["system"]]) for group in groups]
+        rows.append([test["system"], *cells, plan.systems[test["system"]].paper, *by_group])
+    kinds = " and by ".join(kind["title"] for kind in comparison["buckets"])
+    title = f"{split}: BLEU against {baseline}" + (f", and differences by {kinds} (sentences)" if groups else "")
+    return f"{title}\n\n{format_table(header, rows, TableFormat.markdown)}"
 
 
 def controls(split: str, comparisons: list[dict]) -> str:
