@@ -3,9 +3,7 @@
 A table stands between `<!-- records: NAME -->` and `<!-- end of records -->`; its systems are those of NAME.toml here.
 `<!-- table: NAME -->` to `<!-- end of table -->` is a table of overview.py, and a figure between a mark such as
 `<!-- NAME SYSTEM SPLIT WHAT -->` and `<!-- -->` is of the comparison of a system with its baseline. `<!-- speed -->`
-has the figures of benchmarks/, kept in docs/results/; `<!-- parents KEY … -->` to `<!-- -->` has one of
-parent_weights.py. Pictures are drawn into differences-NAME.svg. In docs/systems/index.md, a cell that begins with
-`<!-- BLEU of SYSTEM, … -->` or `<!-- agreement of SYSTEM, … -->` has the figures of the agreement corpus.
+has the figures of benchmarks/, kept in docs/results/. Pictures are drawn into differences-NAME.svg.
 """
 
 import argparse
@@ -13,8 +11,6 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable
-from functools import reduce
-from operator import getitem
 from pathlib import Path
 from statistics import mean
 
@@ -22,7 +18,7 @@ import deeper
 import overview
 from compared import breakdown, is_of, path_of
 from pictures import draw_differences
-from table import commits, controls, differences, figures, tables
+from table import commits, controls, differences, tables
 
 from fairseq_syntax.experiment.answer import controlled, rivals, tested
 from fairseq_syntax.experiment.plan import CHECKOUT, Plan, PlanError, read_plan
@@ -32,14 +28,10 @@ from fairseq_syntax.pictures.figures import save_figure
 sys.path.append(str(CHECKOUT / "benchmarks"))
 import timing
 
-SYSTEMS = "systems/index.md"
-"""The page that lists all architectures."""
 _BLOCK = re.compile(r"(<!-- records: ([\w-]+) -->\n).*?(<!-- end of records -->)", re.DOTALL)
 _FIGURES = re.compile(r"(<!-- speed -->\n).*?(<!-- end of speed -->)", re.DOTALL)
 _TABLE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 _SAID = re.compile(r"(<!-- ([\w-]+) ([\w-]+) ([\w-]+) (" + "|".join(overview.OF_FIGURE) + r") -->)[^<]*(<!-- -->)")
-_PARENTS = re.compile(r"(<!-- parents ([\w -]+) -->)[^<]*(<!-- -->)")
-_CELL = re.compile(r"(<!-- (BLEU|agreement) of ([\w, -]+) -->)[^|\n]*")
 
 
 def _pictures(plan: Plan, folder: Path) -> dict[str, tuple[str, Callable]]:
@@ -140,39 +132,10 @@ def renewed(text: str, boards: Path, results: Path, up: str = "") -> str:
         record = json.loads((results / "speed.json").read_text(encoding="utf8"))
         return f"{match[1]}\n{timing.markdown(record)}\n\n{match[2]}"
 
-    def of_parents(match: re.Match) -> str:
-        found = json.loads((results / "parents.json").read_text(encoding="utf8"))
-        try:
-            return f"{match[1]}{reduce(getitem, match[2].split(), found)}{match[3]}"
-        except (KeyError, TypeError):
-            raise PlanError(f"parents.json: has no {match[2]}") from None
-
     together = overview.Records(boards, results)
     text = _TABLE.sub(lambda match: f"{match[1]}\n{overview.TABLES[match[2]](together)}\n\n{match[3]}", text)
     text = _SAID.sub(lambda match: f"{match[1]}{overview.figure(together, *match.group(2, 3, 4, 5))}{match[6]}", text)
-    return _PARENTS.sub(of_parents, _FIGURES.sub(measured, _BLOCK.sub(block, text)))
-
-
-def with_figures(text: str, plan: Plan, folder: Path) -> str:
-    """The list of systems with its figures written again.
-
-    Args:
-        text: of the page.
-        plan: whose systems its cells name.
-        folder: with the plan's records.
-
-    Raises:
-        PlanError: a record cannot be read, or a cell names no system of the plan.
-    """
-    records = read_records(plan, folder)
-
-    def cell(match: re.Match) -> str:
-        try:
-            return f"{match[1]} {figures(plan, records, match[2], match[3].split(', '))} "
-        except KeyError as error:
-            raise PlanError(f"{match[1]}: no system {error} in {plan.name}.toml") from None
-
-    return _CELL.sub(cell, text)
+    return _FIGURES.sub(measured, _BLOCK.sub(block, text))
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -188,12 +151,10 @@ def main(argv: list[str] | None = None) -> int:
     pages = *sorted(docs.rglob("*.md")), CHECKOUT / "README.md"
     old = {path: path.read_text(encoding="utf8") for path in pages}
     try:
-        agreement = read_plan(Path(__file__).with_name("agreement.toml"))
         new = {
             path: renewed(text, Path(__file__).parent, records, "../" * (path.parent.name == "records"))
             for path, text in old.items()
         }
-        new[docs / SYSTEMS] = with_figures(old[docs / SYSTEMS], agreement, records / "agreement")
     except PlanError as error:
         print(f"results: {error}", file=sys.stderr)
         return 2

@@ -176,28 +176,3 @@ def _by_system(plan: Plan, records: list[dict]) -> dict[str, list[dict]]:
 
 def _first_number(key: str) -> int:
     return int(re.match(r"\d+", key)[0])
-
-
-# what a table of systems elsewhere can say: measure -> a record's figure
-FIGURES = {
-    "BLEU": lambda record: record["scores"]["test"]["BLEU"]["score"],
-    "agreement": lambda record: 100 * record["scores"]["challenge"]["agreement"]["overall"]["accuracy"],
-}
-
-
-def figures(plan: Plan, records: list[dict], measure: str, systems: list[str]) -> str:
-    """A measure of some systems, one after the other: mean ± standard deviation (seeds), a dash without a record.
-
-    Runs that ended at the cap are counted as unfinished, as in the tables.
-
-    Raises:
-        KeyError: the table of systems has no such line.
-    """
-    runs = _by_system(plan, records)
-    cells = []
-    for name in systems:
-        found = runs.get(plan.systems[name].name, ())
-        capped = sum(record["stopped"] == "cap" for record in found)
-        seeds = f"{len(found)}, {capped} unfinished" if capped else len(found)
-        cells.append(f"{mean_and_deviation(FIGURES[measure](record) for record in found)} ({seeds})" if found else "–")
-    return ", ".join(cells)
