@@ -84,10 +84,12 @@ test: $(DEV)
 test-all: $(DEV)
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
-# torch and oneDNN as on a processor with SSE4.1, and as on one with AVX2; all tests in both
+# torch and oneDNN as on a processor with SSE4.1, and as on one with AVX2; in both, all tests that compute with torch
+WITHOUT_TORCH := $(addprefix latent_tree/test_,drawing.py rewards.py task.py transitions.py tree_files.py) lgp/test_schedules.py parser/test_task.py
 test-isa: $(DEV)
 	$(BIN)/python -m pytest -m 'not full' --dist each --tx popen//env:ONEDNN_MAX_CPU_ISA=SSE41//env:ATEN_CPU_CAPABILITY=default \
 		--tx popen//env:ONEDNN_MAX_CPU_ISA=AVX2//env:ATEN_CPU_CAPABILITY=avx2 $(PYTEST_ARGS) \
+		$(addprefix --ignore=tests/unit/systems/,$(WITHOUT_TORCH)) \
 		tests/contract/test_architectures.py tests/golden tests/unit/systems tests/unit/trees/test_matrix_tree.py
 
 lint: $(DEV)

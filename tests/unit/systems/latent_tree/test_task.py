@@ -2,12 +2,9 @@
 
 from argparse import Namespace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-import torch
 from fairseq import options
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq_cli import preprocess
 from oracles.characters import actions_of_words
 
@@ -106,42 +103,3 @@ def test_file_of_trees_has_its_name_when_it_is_whole(data, tmp_path):
     assert len(sources(path)) == 3
     translate(task_of(data, rnng_tree_output=str(path)), split="train")
     assert len(sources(path)) == 4
-
-
-# --- training steps ---------------------------------------------------------------------------------------------------
-
-
-def ready(data, *given):
-    """Task, model, criterion and the one batch of a training with latent trees."""
-    from fairseq import tasks
-
-    given = ["--task", "tree_translation", "--arch", "latent_tree_rnng_tiny", "--criterion", "reinforce_tree", *given]
-    args = options.parse_args_and_arch(options.get_training_parser(), [str(data), *given])
-    cfg = convert_namespace_to_omegaconf(args)
-    torch.manual_seed(1)
-    task = tasks.setup_task(cfg.task)
-    model, criterion = task.build_model(cfg.model), task.build_criterion(cfg.criterion)
-    task.load_dataset("train")
-    (batch,) = task.get_batch_iterator(task.dataset("train"), max_sentences=9).next_epoch_itr(shuffle=False)
-    return task, model, criterion, batch
-
-
-OPTIMIZER = SimpleNamespace(backward=lambda loss: loss.backward())
-
-
-@pytest.mark.parametrize(
-    ("more", "flat"),
-    [
-        ([], True),
-        (["--rnng-forced-trees", "words", "--rnng-action-xent", "0"], False),
-    ],
-)
-def test_distributed_training_misses_no_parameter(data, more, flat):
-    """--find-unused-parameters is not needed, even in a batch without constituents."""
-    task, model, criterion, batch = ready(data, *more)
-    for grammar in (model.encoder, model.decoder):
-        if flat:
-            grammar.policy.bias.data[Action.GEN] = 1e4
-    _, _, log = task.train_step(batch, model, criterion, OPTIMIZER, 0)
-    assert not flat or log["flat_src"] == log["flat_tgt"] == 4
-    assert all(parameter.grad is not None for parameter in model.parameters())

@@ -115,14 +115,3 @@ def test_clipping(value, expected):
     assert float(norm) == pytest.approx(30.0)
     assert math.hypot(*(float(p.grad.norm()) for p in parameters[:2])) == pytest.approx(expected, rel=1e-5)
     assert parameters[2].grad is None
-
-
-def test_an_overridden_decay_is_that_of_the_option():
-    model = Model()
-    optimizer = build(list(model.parameters()), weight_decay=0.01)
-    other = build(list(model.parameters()), weight_decay=0.0)
-    other.load_state_dict(optimizer.state_dict(), {"weight_decay": 0.2, "momentum": 0.5})
-    assert {group["decay_of"]: group["weight_decay"] for group in other.param_groups} == {
-        **{"none": 0.0, "parameter": 0.3, "option": 0.2}
-    }
-    assert {group["momentum"] for group in other.param_groups} == {0.5}

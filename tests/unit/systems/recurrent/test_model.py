@@ -175,17 +175,3 @@ def test_attention_is_collected_only_where_it_is_shown(build):
     assert model.train()(SOURCE, None, PREVIOUS)[1] == {"attn": [None]}
     model.eval().make_generation_fast_(need_attn=True)
     assert model(SOURCE, None, PREVIOUS)[1]["attn"][0].shape == (3, 4, 5)
-
-
-@pytest.mark.parametrize(
-    "content, said",
-    [
-        (b"w1 1 2 3 4 5\nw2 1 2 3 4 5\n", "the first line must be the number of vectors and their size"),
-        (b"1 5\nw1 1 2 3 4 five\n", r"not a file of vectors \(could not convert string to float: 'five'\)"),
-        (b"1 5\nw\xff 1 2 3 4 5\n", "not a file of vectors .'utf-8' codec"),
-    ],
-)
-def test_what_is_wrong_with_a_file_of_vectors_is_said(build, tmp_path, content, said):
-    (tmp_path / "vectors").write_bytes(content)
-    with pytest.raises(ValueError, match=rf"--encoder-embed-path {tmp_path}/vectors: {said}"):
-        build("nmt_lstm", encoder_embed_path=str(tmp_path / "vectors"))
