@@ -398,15 +398,6 @@ def test_layers_that_are_kept_stay_what_they_were(arch, options, kept, caplog):
         assert not pruned.syntax_inputs
 
 
-def test_a_stock_checkpoint_warm_starts_the_layers_that_are_kept(caplog):
-    stock = build("transformer", **LAYERS)
-    options = dict.fromkeys(("encoder_layers_to_keep", "decoder_layers_to_keep"), "0,2")
-    model = build("dasa_transformer", seed=2, **LAYERS, **options)
-    model.load_state_dict(stock.state_dict(), model_cfg=argparse.Namespace(arch="dasa_transformer", **options))
-    assert "start afresh" in caplog.text
-    assert torch.equal(model.encoder.layers[1].fc1.weight, stock.encoder.layers[2].fc1.weight)
-
-
 @pytest.mark.parametrize("kept", ["0,3", "x", "-1"])
 def test_layers_that_cannot_be_kept_are_named(kept):
     with pytest.raises(ValueError, match=rf"--decoder-layers-to-keep {kept}: give numbers from 0 to 2 such as 0,2"):

@@ -1,13 +1,13 @@
 """Bad input of every kind ends in one clear message; docs/troubleshooting.md explains those that need it.
 
-Every case below provokes its message through the real program or API. A text in the table of the documentation must be
-that of a case.
+Every case below, and in bad_input.toml, provokes its message through the real program or API. A text in the table of
+the documentation must be that of a case, or of a message of the package, whose test is in its room.
 """
 
 import argparse
+import ast
 import importlib
 import inspect
-import logging
 import os
 import re
 import shutil
@@ -23,30 +23,20 @@ import numpy as np
 import pytest
 import torch
 import treebanks
-from corpora import Item, random_items, write_split
+from corpora import random_items, write_split
 from fairseq import options, tasks
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-from fairseq.file_io import PathManager
 from fairseq.optim import build_optimizer
 from fairseq.optim.lr_scheduler import build_lr_scheduler
 from integration import commands
 from training_options import configuration
 
-from fairseq_syntax import compat
 from fairseq_syntax.compat.checkpoint_files import check_state
 from fairseq_syntax.data.length_table import length_table_path, write_length_table
-from fairseq_syntax.data.live_parsing import LiveSyntax
 from fairseq_syntax.data.parsers import ParserOptions, load_parser
-from fairseq_syntax.evaluate.contrast import Record
-from fairseq_syntax.evaluate.minimal_pairs import Pairs
-from fairseq_syntax.pictures import figures
-from fairseq_syntax.pictures.attention_maps import draw_attention
-from fairseq_syntax.pictures.dependency_trees import draw_tree
 from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeConfig, ReinforceTreeCriterion
 from fairseq_syntax.systems.latent_tree.task import TreeTranslationConfig, TreeTranslationTask
-from fairseq_syntax.systems.latent_tree.transitions import Limits, legality
-from fairseq_syntax.tools import look, parse, preprocess
-from fairseq_syntax.trees.conllu import UNPARSED, Sentence
+from fairseq_syntax.tools import look, preprocess
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CASES = {}
@@ -203,36 +193,6 @@ def _(world):
 # --- models and options -----------------------------------------------------------------------------------------
 
 
-@case("needs … of the source (src_syntax[…]); use --task", "parents")
-def _(world):
-    world.set_up()
-    tokens = torch.tensor([[5, 2]])
-    world.model(src_tokens=tokens, src_lengths=torch.tensor([2]), prev_output_tokens=tokens)
-
-
-def parsed(*heads):
-    """What is said of a sentence of which a parser makes this tree."""
-    parser = SimpleNamespace(
-        parse=lambda texts: [Sentence(words, list(heads), ["_"] * 2, ["_"] * 2) for words in texts]
-    )
-    LiveSyntax(parser, "none")(["a b"])
-
-
-case("the given tree has no heads", "input 'a b'", "--parser-unparsed accept")(lambda world: parsed(UNPARSED, UNPARSED))
-case("do not form a tree; correct them", "input 'a b': the given heads [1, 0] ")(lambda world: parsed(1, 0))
-
-
-@case("has no trees; use --task syntax_translation, or none", "LisaTransformerModel: the task TranslationTask")
-def _(world):
-    # the stock class; under its name fairseq finds ours
-    from fairseq.tasks.translation import TranslationConfig, TranslationTask
-
-    from fairseq_syntax.systems.lisa.model import LisaTransformerModel
-
-    task = TranslationTask(TranslationConfig(), None, None)
-    LisaTransformerModel.build_model(argparse.Namespace(), task)
-
-
 @case("a sentence with unknown words has no tree, because only its token ids were given")
 def _(world):
     world.set_up("--parser", "conllu", "--parser-model", world.text / "test.en.conllu")
@@ -248,61 +208,20 @@ def _(world):
     task.build_generator([ours, world.model], SimpleNamespace())
 
 
-@case(
-    "could not download what is missing; with a network connection, run",
-    "has no parser for language 'en': looked in",
-    "or give model files with --parser-tagger and --parser-model. It says ConnectionError: no network",
-)
-def _(world):
-    stanza = pytest.importorskip("stanza")
-
-    def fail(**_):
-        raise ConnectionError("no network")
-
-    world.monkeypatch.setattr(stanza, "Pipeline", fail)
-    world.set_up().live(["a b"])
-
-
 # --- looking inside models --------------------------------------------------------------------------------------
 
 
-case("NaN or infinite, so there is nothing to draw", "the attention weights: ")(
-    lambda world: draw_attention(np.full((1, 2, 2), np.nan), ["a", "b"], None)
-)
-
-
-@case("no installed font has …, which are drawn as boxes; install a font", "(U+12000)", "Debian: fonts-noto-core")
-def _(world):
-    messages = []
-    handler = logging.Handler()
-    handler.emit = lambda record: messages.append(record.getMessage())
-    figures.logger.addHandler(handler)
-    figures.save_figure(draw_tree(["\U00012000"], [-1]), world.folder / "tree.svg")
-    figures.logger.removeHandler(handler)
-    (message,) = messages
-    return message
-
-
-def edited(world, change, arch="sa_nmt_shared_tiny"):
+def edited(world, change):
     """A checkpoint of which something is changed."""
-    state = torch.load(world.checkpoint(arch), weights_only=False)
+    state = torch.load(world.checkpoint("sa_nmt_shared_tiny"), weights_only=False)
     change(state)
     torch.save(state, world.folder / "edited.pt")
     return world.folder / "edited.pt"
 
 
-def of_edited(change, data=None):
+def of_edited(change):
     """A case of a program that reads an edited checkpoint."""
-    return lambda world: world.program(
-        "look", "--subset", "test", "--output", "-", path=edited(world, change), data=data and data(world)
-    )
-
-
-def without_splits(world):
-    (world.folder / "empty").mkdir()
-    for name in ("dict.en.txt", "dict.de.txt"):
-        shutil.copy(world.bin / name, world.folder / "empty")
-    return world.folder / "empty"
+    return lambda world: world.program("look", "--subset", "test", "--output", "-", path=edited(world, change))
 
 
 def filled(value):
@@ -311,9 +230,6 @@ def filled(value):
 
 case("that is not registered; give its --user-dir", "edited.pt: of a model 'no_such_model'")(
     of_edited(lambda state: state["cfg"].update(model={"_name": "no_such_model"}))
-)
-case("no split names the languages of the model; give the data it was trained on", "/empty: ")(
-    of_edited(lambda state: state["cfg"]["task"].update(source_lang=None, target_lang=None), without_splits)
 )
 case("holds NaN or infinite numbers, so the training has failed", "edited.pt: ")(of_edited(filled(float("nan"))))
 
@@ -327,26 +243,6 @@ def test_a_checkpoint_may_hold_a_mask(value, is_fine):
 
 
 case("the scores allow no tree for", "edited.pt: ")(of_edited(filled(3e38)))
-case("parameters are not those of a model of its options", "edited.pt: ", "Missing key(s)", "another version")(
-    lambda world: commands.run(
-        *("fairseq-generate", world.bin, "--path"),
-        edited(world, lambda state: state["model"].pop("encoder.embed_tokens.weight"), "nmt_lstm_tiny"),
-    )
-)
-
-
-@case("does not fit the dictionaries in …; give the data directory that the model was trained on", "checkpoint_last.pt")
-def _(world):
-    path = world.checkpoint("sa_nmt_shared_tiny")
-    for name in ("train", "valid", "test"):
-        write_split(world.text / name, [Item([["only"], ["these"]], [-1, 0])] * 9)
-    world.preprocess("--overwrite")
-    # one of an earlier version, which does not say what data it was trained on
-    state = torch.load(path, weights_only=True)
-    del state["task_state"]["data"]
-    torch.save(state, path)
-    return world.program("look", "--subset", "test", "--output", "-", path=path)
-
 
 # what --rnng-tree-output writes of "ab" and its translation "c"
 GOOD_TREES = """\
@@ -383,46 +279,11 @@ def world(made, models, tmp_path, capsys, caplog, monkeypatch):
     return world
 
 
-def parser(world, *extra):
-    """Treebank and checkpoint of a parser of one update."""
-    folder = treebanks.make(world.text / "treebank")
-    run = world.text / "parser"
-    few = ["--cpu", "--num-workers", 0, "--max-update", 1, "--no-epoch-checkpoints", "--disable-validation"]
-    commands.run("fairseq-train", folder, *treebanks.TRAINING, *few, "--save-dir", run, *extra)
-    return folder, run / "checkpoint_last.pt"
-
-
-@case("are treebanks; give --input FILE.conllu", "--subset ")
-def _(world):
-    folder, path = parser(world)
-    options = ["--subset", "valid", "--draw", world.folder / "graph.svg"]
-    return world.program("look", *options, data=folder, path=path)
-
-
-@case("learns no heads of words; only latent does", "uni/checkpoint_last.pt: --lgp-graph uni ")
-def _(world):
-    commands.train(world.bin, world.models / "uni", "lgp_tiny", "--max-update", 1, "--lgp-graph", "uni")
-    return world.program("look", "--subset", "test", "--output", "-", path=world.models / "uni" / "checkpoint_last.pt")
-
-
-@case(
-    "written without a parse, which needs …", "text:2: 40 words, but the parser reads at most 39; ", "--allow-unparsed"
-)
-def _(world):
-    _, path = parser(world, "--max-source-positions", 40)
-    text = world.text / "text"
-    text.write_text("x\n" + "x " * 40 + "\n")
-    world.capsys.readouterr()
-    arguments = ["--input", text, "--output", world.folder / "out", "--parser", "checkpoint"]
-    arguments += ["--parser-model", path, "--parser-device", "cpu"]
-    assert parse.main([str(argument) for argument in arguments]) == 0
-    (said,) = [line for line in world.capsys.readouterr().err.splitlines() if "fairseq-syntax parse" in line]
-    return said
-
-
 def parser_refused(world, *options):
     """The error of training a parser with other options."""
-    parser(world, *options)
+    folder = treebanks.make(world.text / "treebank")
+    few = ["--cpu", "--num-workers", 0, "--max-update", 1, "--save-dir", world.text / "parser"]
+    commands.run("fairseq-train", folder, *treebanks.TRAINING, *few, *options)
 
 
 def trees_refused(world, *options):
@@ -430,21 +291,15 @@ def trees_refused(world, *options):
     commands.train(world.bin, world.folder / "trees", "latent_tree_rnng_tiny", "--max-update", "1", *options)
 
 
-def tree_search_refused(_=None, broken=lambda model: None, **options):
+def tree_search_refused(_, **options):
     """What translation with latent constituents ends with."""
     task, model = latent_trees.build()
-    broken(model)
     task = TreeTranslationTask(
         TreeTranslationConfig(source_lang="a", target_lang="b"), task.source_dictionary, task.target_dictionary
     )
     count = options.pop("models", 1)
     generator = task.build_generator([model], Namespace(**options))
     generator.generate([model] * count, latent_trees.sample(task, "abc"))
-
-
-case("a probability is not a number; the training of the model has diverged", "source side: ")(
-    lambda world: tree_search_refused(broken=lambda model: model.encoder.policy.bias.data.fill_(float("nan")))
-)
 
 
 def character_task(**options):
@@ -454,21 +309,11 @@ def character_task(**options):
     return TreeTranslationTask(config, dictionary, dictionary)
 
 
-def words_task(world, **options):
-    """The task of latent trees with the good data, which are words."""
-    given = {"data": str(world.bin), "source_lang": "en", "target_lang": "de", "dataset_impl": "mmap", **options}
-    return TreeTranslationTask.setup_task(TreeTranslationConfig(**given))
-
-
-case("dictionary has no ▁, which separates words", "--rnng-forced-trees words: the source ")(
-    lambda world: words_task(world, rnng_forced_trees="words").load_dataset("train")
-)
-
-
-@case("has symbols that are not characters (madeupword0000)", "dict.en.txt has ", "--padding-factor 1")
+@case("dictionary has no ▁, which separates words", "--rnng-forced-trees words: the source ")
 def _(world):
-    words_task(world)
-    return next(record.getMessage() for record in world.caplog.records if record.levelname == "WARNING")
+    given = {"data": str(world.bin), "source_lang": "en", "target_lang": "de", "dataset_impl": "mmap"}
+    config = TreeTranslationConfig(**given, rnng_forced_trees="words")
+    TreeTranslationTask.setup_task(config).load_dataset("train")
 
 
 @case("the loss is not a finite number (sentence …); lower --lr", "(sentence 0)")
@@ -477,18 +322,6 @@ def _(world):
     model.encoder.output.bias.data.fill_(float("nan"))
     criterion = ReinforceTreeCriterion(task, ReinforceTreeConfig(seed=1))
     criterion(model.train(), latent_trees.pairs(task, ["abcabcabc"], ["cab"]))
-
-
-case("is not legal there", "row 0, step 1: REDUCE ", "(2 constituents open, ")(
-    lambda world: legality(np.array([[0, 2, 1, 1]]), np.array([1]), Limits())
-)
-
-
-@case("no dict.*.txt; make the directory with fairseq-preprocess --padding-factor 1", "fairseq-syntax characters wrote")
-def _(world):
-    empty = world.folder / "empty-characters"
-    empty.mkdir()
-    TreeTranslationTask.setup_task(TreeTranslationConfig(data=str(empty)))
 
 
 # --- training recipes, averaging, lengths -----------------------------------------------------------------------
@@ -515,11 +348,6 @@ def average(world, *inputs):
     return world.program("average", "--input", *arguments, model=False)
 
 
-case("average checkpoints of one training", "nmt_lstm_tiny")(
-    lambda world: average(world, world.checkpoint("sa_nmt_shared_tiny"), world.checkpoint("nmt_lstm_tiny"))
-)
-
-
 def generator(world, *extra, **options):
     """The error of building a generator."""
     task = world.set_up(*extra, arch="nmt_lstm_tiny")
@@ -533,26 +361,6 @@ def _(world):
     return generator(world, "--length-prior", "auto", lenpen=0.5)
 
 
-@case("was trained with …, not …; give every system a --save-dir of its own", "--arch transformer_tiny", "--finetune-")
-def _(world):
-    train = ["--max-update", "1", "--save-dir", world.folder / "checkpoints"]
-    commands.run("fairseq-train", world.bin, "--arch", "transformer_tiny", *commands.TRAINING, *train)
-    commands.run("fairseq-train", world.bin, "--arch", "pascal_transformer_tiny", *commands.TRAINING, *train)
-
-
-@case("the repair … does not fit this fairseq and is left out", "takes (text)")
-def _(world):
-    def other(text):
-        raise AssertionError
-
-    world.caplog.clear()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PathManager, "copy", staticmethod(other))
-        compat.apply("whole-copies")
-        assert PathManager.copy is other
-    return world.caplog.messages[-1]
-
-
 # --- evaluation ---------------------------------------------------------------------------------------------------
 
 
@@ -564,45 +372,6 @@ def contrasted(world, *options, status=1, model=False, **files):
     named = [part for name in ("source", "correct", "incorrect") for part in (f"--{name}", world.folder / name)]
     beside = () if model or "--beside" in options else ("--beside", world.folder / "none.json")
     return world.program("contrast", *named, *beside, *options, model=model, status=status)
-
-
-def record(world, name, system, pairs="x", measure="sum"):
-    """A record of two pairs."""
-    path = world.folder / name
-    path.write_text(Record(system, pairs, measure, [1.0, 2.0], [2.0, 1.0], {}).as_json())
-    return path
-
-
-case("were scored on different pairs", "b and a ")(
-    lambda world: contrasted(world, "--beside", record(world, "a", "a"), record(world, "b", "b", pairs="y"))
-)
-case("have different --score; score both with the same", "b and a ")(
-    lambda world: contrasted(world, "--beside", record(world, "a", "a"), record(world, "b", "b", measure="mean"))
-)
-
-
-case("two systems are called …; give another --name", "'a'")(
-    lambda world: contrasted(world, "--beside", record(world, "a", "a"), record(world, "b", "a"))
-)
-case("scores other pairs than", "a: ", "source; give the same pairs")(
-    lambda world: contrasted(world, "--beside", record(world, "a", "a"))
-)
-
-
-@case("details: no table by …; tables have … groups, and it would have", "'kind'", "would have 1")
-def _(world):
-    scored = record(world, "a", "a", pairs=Pairs(["a", "b"], ["c", "d"], ["e", "f"], {}).digest)
-    given = ("--beside", scored, "--details", world.folder / "details")
-    return contrasted(world, *given, details="kind\nx\nx\n", status=0)
-
-
-@case("does not score translations; give a model that translates", "lgp_parser_tiny ")
-def _(world):
-    data, path = parser(world)
-    (world.folder / "src.en").write_text("a\n")
-    for name in ("correct", "incorrect"):
-        (world.folder / f"tgt.{name}.de").write_text(f"{name}\n")
-    return world.program("contrast", "--pairs", world.folder, data=data, path=path)
 
 
 def interactive(world, *options, text="a b"):
@@ -703,12 +472,23 @@ def table():
     return rows
 
 
-def test_documentation_explains_texts_of_cases():
+def messages():
+    """Strings of the package, with … where a value stands."""
+    for path in (REPOSITORY / "fairseq_syntax").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                yield "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+def test_documentation_explains_messages():
     rows = table()
     assert {origin for _, origin in rows} == {"ours", "fairseq", "torch", "NumPy"}
     ours = [text.strip("`") for text, origin in rows if origin == "ours"]
     assert len(ours) == len(set(ours)) >= 20
-    assert set(ours) <= set(CASES)
+    texts = list(messages())
+    assert not [text for text in ours if text not in CASES and not any(matches(text, one) for one in texts)]
     for one in ours:  # a reader who looks for the message finds one row
         assert not [other for other in ours if other != one and matches(one, other)], one
 

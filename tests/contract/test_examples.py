@@ -230,26 +230,6 @@ def test_what_is_missing_is_named_with_its_step(tmp_path):
 # --- text, trees and data ---------------------------------------------------------------------------------------------
 
 
-ASPEC_FILES = ("train/train-1.txt", "train/train-2.txt", "dev/dev.txt", "devtest/devtest.txt", "test/test.txt")
-TANAKA_FILES = [f"{split}.{language}.gz" for split in ("train", "dev", "test") for language in ("en", "ja")]
-
-
-@pytest.mark.parametrize("pairs", ["300", "all"])
-def test_local_copies_of_text_trees_and_treebank_are_taken(tmp_path, pairs):
-    trees = [f"{split}.en.conllu.gz" for split in ("train", "dev", "test")]
-    data = touch(tmp_path / "tanaka", *TANAKA_FILES, *trees)
-    touch(tmp_path / "ud", "en_ewt.train.conllu.gz", "en_ewt-ud-dev.conllu")
-    commands = recipe("prepare", "lgp", PAIRS=pairs, UD=str(tmp_path / "ud"), **data)
-    assert not [command for command in commands if command[0] == "curl"]
-    assert "fairseq-syntax parse" not in {command[0] for command in commands}, "trees are given"
-    unpacked = {Path(command[-1]).name for command in commands if command[0] == "gzip"}
-    assert unpacked == {*TANAKA_FILES, *trees, "en_ewt.train.conllu.gz", "en_ewt-ud-dev.conllu"}
-    cut = [command[-1] for command in commands if command[0] in ("head", "awk")]
-    full = [f"outputs/lgp/full/{name}" for name in ("train.en", "train.ja", "train.en.conllu")]
-    assert cut == ([] if pairs == "all" else full)
-    assert "fairseq-syntax parse" in {command[0] for command in recipe("prepare", "lgp", PARSES="own", **data)}
-
-
 def run(line: str, **variables) -> None:
     done = shell("recipe.sh", *line.split(), **{key: str(value) for key, value in variables.items()})
     assert done.returncode == 0, done.stderr[-1000:]
@@ -274,28 +254,6 @@ def test_first_pairs_and_their_trees_are_taken(tmp_path):
     assert (text / "valid.en").read_text() == (text / "test.ja").read_text() == "a\nb\nc\n"
     assert (text / "train.en.conllu").read_text() == trees[: trees.index("# text = c")]
     assert (text / "test.en.conllu").read_text() == trees
-
-
-def test_text_of_aspec_is_read_from_its_fields(tmp_path):
-    """Up to the dictionary, with commands that leave the text as it is."""
-    data, out, treebank = tmp_path / "aspec", tmp_path / "out", tmp_path / "treebank"
-    touch(data, *ASPEC_FILES)
-    for part in (1, 2):
-        lines = [f"0.9 ||| A-{part} ||| {n} ||| 本 {part}{n} ||| word {part}{n}\n" for n in range(3)]
-        (data / "train" / f"train-{part}.txt").write_text("".join(lines))
-    for split in ("dev", "devtest", "test"):
-        (data / split / f"{split}.txt").write_text(f"A ||| 1 ||| 本 {split} ||| word {split}\n")
-    treebank.mkdir()
-    for split in ("train", "valid"):
-        (treebank / f"{split}.conllu").write_text("1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n")
-    sizes = {"FIRST_PAIRS": 5, "PAIRS": 4, "WORKERS": 1, "TOKENIZE_EN": "cat", "SEGMENT_JA": "cat"}
-    run("prepare aspec text", DATA=data, OUT=out, TREEBANK=treebank, **sizes)
-    text = out / "small" / "text"
-    assert (text / "train.en").read_text() == "word 10\nword 11\nword 12\nword 20\n"
-    assert (text / "train.ja").read_text() == "本 10\n本 11\n本 12\n本 20\n"
-    for split, there in (("valid", "dev"), ("test", "test"), ("test1", "devtest")):
-        assert (text / f"{split}.en").read_text() == f"word {there}\n"
-    assert len((out / "full" / "kept.en").read_text().splitlines()) == 5
 
 
 # --- text of the WMT recipes ------------------------------------------------------------------------------------------
@@ -330,11 +288,3 @@ def test_cleaning_keeps_pairs_together_and_in_order(tmp_path):
     done = wmt_text(*clean, str(tmp_path / "other"))
     assert done.returncode == 1 and b"differ in length after 1" in done.stderr
     assert not (tmp_path / "other.en").exists()
-
-
-def test_tokens_are_words_not_escapes():
-    pytest.importorskip("sacremoses", reason="the WMT recipes need sacremoses; it is no requirement of the package")
-    text = "Rock & Roll [is] <here>, isn't it?\n"
-    tokens = wmt_text("tokenize", "--language", "en", input=text.encode()).stdout
-    assert b"&amp;" not in tokens and b"Rock & Roll" in tokens and b"<" in tokens
-    assert wmt_text("detokenize", "--language", "en", input=tokens).stdout.decode().startswith("Rock & Roll [is]")

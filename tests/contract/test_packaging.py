@@ -35,14 +35,6 @@ def run(*command, cwd: Path, **environment: str) -> str:
     return done.stdout
 
 
-def test_what_the_workflow_runs_is_in_the_makefile():
-    workflow = (REPOSITORY / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
-    makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
-    phony = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)[1].split()
-    commands = re.findall(r"- run: (.*)", workflow)
-    assert commands and {command.removeprefix("make ").partition(" ")[0] for command in commands} <= set(phony)
-
-
 @pytest.mark.parametrize("extra", ["", "dev"])
 def test_what_is_pinned_is_what_is_asked_for(extra):
     """Each requirement of pyproject.toml has a pinned version that fits it, for every marker, with hashes."""

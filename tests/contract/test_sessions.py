@@ -73,28 +73,6 @@ def test_no_block_is_left_out():
     assert systems - set(pages) == {"docs/systems/index.md"}
 
 
-def given(command: list[str]) -> dict[str, str]:
-    """Option -> what stands behind it."""
-    return {part: " ".join(command[i + 1 : i + 2]) for i, part in enumerate(command) if part.startswith("--")}
-
-
-def test_every_system_has_a_folder_of_its_own(recorded):
-    folders = [given(command)["--save-dir"] for command in recorded if command[0] == "fairseq-train"]
-    assert folders and len(set(folders)) == len(folders)
-    assert all(folder.startswith("checkpoints/") for folder in folders)
-
-
-def test_transformers_are_trained_alike(recorded):
-    """So that what the pages compare differs in syntax alone."""
-    trained = [given(command) for command in recorded if command[0] == "fairseq-train"]
-    settings = [
-        {option: value for option, value in options.items() if option not in ("--arch", "--save-dir", "--criterion")}
-        for options in trained
-        if "transformer" in options["--arch"]
-    ]
-    assert settings and all(other == settings[0] for other in settings)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("session", "made"),

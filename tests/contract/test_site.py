@@ -44,29 +44,3 @@ def test_it_is_read_without_a_network(site):
     # the search, where pages are files: no worker may be started from one
     assert (site / "search" / "search_index.js").stat().st_size > 100_000
     assert "iframe-worker.js" in (site / "index.html").read_text(encoding="utf-8")
-
-
-def test_links_of_the_checkout_become_links_of_the_site():
-    text = (
-        "[a](docs/results.md#x) [b](examples/sdatt) [c](LICENSE) [d](none.md) [e](https://example.org) [f](#g)\n\n"
-        "    [a](docs/results.md)\n\n```\n[b](examples/sdatt)\n```\n"
-    )
-    pages = {"results.md", "index.md", "examples/sdatt/README.md", "systems/pascal.md"}
-    found, code = site_pages.relinked(text, "index.md", pages).split("\n\n", 1)
-    assert found == ("[a](results.md#x) [b](examples/sdatt/README.md) c [d](none.md) [e](https://example.org) [f](#g)")
-    assert code == "    [a](docs/results.md)\n\n```\n[b](examples/sdatt)\n```\n"
-    back = site_pages.relinked("[a](../../README.md) [b](../../docs/results.md)", "examples/sdatt/README.md", pages)
-    assert back == "[a](../../index.md) [b](../../results.md)"
-    assert (
-        site_pages.relinked("[a](../../examples/sdatt)", "systems/pascal.md", pages)
-        == "[a](../examples/sdatt/README.md)"
-    )
-
-
-def test_formulas_are_set_as_mathml():
-    """Outside code; `$` and `$$` are those that GitHub renders, too."""
-    text = "$x_i$ is `$x` or $3 and $\\lambda$:\n\n$$\\sum_i x_i$$\n\n```bash\necho $a $b\n```\n"
-    found = site_pages.with_formulas(text)
-    assert found.startswith("<span><math") and found.count("<math") == 3
-    assert '<div class="formula"><math' in found and 'display="block"' in found
-    assert "`$x` or $3 and <span>" in found and found.endswith("```bash\necho $a $b\n```\n")
