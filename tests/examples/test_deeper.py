@@ -1,16 +1,11 @@
 """The part of the agreement corpus that nests deeper in the challenge set than in training (`generate.py --deeper`)."""
 
-import csv
 import subprocess
 import sys
-from collections import Counter
 
-import conllu
-import pytest
 from conftest import REPOSITORY
 
 AGREEMENT = REPOSITORY / "examples" / "agreement"
-KINDS = ("phrases", "relative", "nested", "in-object", "mixed")
 # sentences, and how many translations their trees have
 READINGS = {
     "the dog saw the cat in the garden .": 2,
@@ -32,48 +27,6 @@ def run(code: str, *arguments: object) -> str:
     """Output of Python that can import the example's modules."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
     return subprocess.run(command, cwd=AGREEMENT, capture_output=True, text=True, check=True).stdout
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("deeper") / "corpus"
-    sizes = ["--train", "300", "--valid", "5", "--test", "50", "--challenge", "2"]
-    command = [sys.executable, AGREEMENT / "generate.py", "--output", folder, "--deeper", *sizes]
-    subprocess.run(command, check=True, capture_output=True)
-    return folder
-
-
-def trees_of(corpus, split):
-    return conllu.parse((corpus / f"{split}.en.conllu").read_text(encoding="utf-8"))
-
-
-def depth(tree) -> int:
-    """The largest number of phrases and relative clauses of nouns above a word."""
-    heads = {token["id"]: token for token in tree}
-
-    def above(token) -> int:
-        own = token["deprel"] in ("nmod", "acl:relcl")
-        return own + (above(heads[token["head"]]) if token["head"] else 0)
-
-    return max(map(above, tree))
-
-
-def test_only_the_challenge_nests_deeper_than_two(corpus):
-    for split in ("train", "valid", "test"):
-        assert set(map(depth, trees_of(corpus, split))) == {0, 1, 2}
-    with open(corpus / "challenge.tsv", encoding="utf-8", newline="") as table:
-        rows = list(csv.DictReader(table, delimiter="\t"))
-    trees = trees_of(corpus, "challenge")
-    kinds = Counter(row["construction"] for row in rows)
-    assert kinds == dict.fromkeys(["flat-0", "none-0", *(f"{kind}-{n}" for kind in KINDS for n in range(1, 6))], 2)
-    for row, tree, line in zip(rows, trees, (corpus / "challenge.de").read_text().splitlines(), strict=True):
-        kind, nested = row["construction"].rsplit("-", 1)
-        assert depth(tree) == int(nested) and (len(tree) >= 18 or kind != "flat")
-        assert int(row["attractors"]) == int(nested) - (kind == "in-object")
-        assert line.split()[int(row["verb_index"])] == row[row["expected"]]
-        relations = {token["deprel"] for token in tree}
-        assert ("nmod" in relations) <= (kind in ("phrases", "relative", "in-object", "mixed"))
-        assert ("acl:relcl" in relations) == (kind not in ("phrases", "flat", "none"))
 
 
 def test_numbers_of_translations_are_those_found_by_hand():

@@ -43,20 +43,3 @@ def test_words_of_the_artificial_language(artificial, tmp_path, order):
         assert all(3 <= len(word) <= 6 and set(word) <= set(alphabet) for word in lexicons[language])
         # a sentence can be cut in one way only
         assert not any(a != b and a.startswith(b) for a, b in product(lexicons[language], repeat=2))
-
-
-def test_the_same_seed_gives_the_same_files(artificial, tmp_path, capsys):
-    sizes = ["--train", "20", "--valid", "5", "--test", "5"]
-    for name, seed in (("a", "3"), ("b", "3"), ("c", "4")):
-        assert artificial(tmp_path / name, *sizes, "--seed", seed) == 0
-    a, b, c = ({p.name: p.read_bytes() for p in (tmp_path / name).iterdir()} for name in "abc")
-    assert len(a) == 12 and a == b != c
-    assert artificial(tmp_path / "spaces", *sizes, "--seed", "3", "--spaces") == 0
-    spaces = {p.name: p.read_bytes() for p in (tmp_path / "spaces").iterdir()}
-    assert {name: text.replace("▁ ".encode(), b"") for name, text in spaces.items()} == a
-    assert all(("▁".encode() in text) != name.endswith(".words") for name, text in spaces.items())
-    assert artificial(tmp_path / "a", *sizes) == 1
-    assert "exists already; give --overwrite" in capsys.readouterr().err
-    with pytest.raises(SystemExit) as caught:
-        artificial(tmp_path / "d", *sizes, "--longest", "1")
-    assert caught.value.code == 2 and not (tmp_path / "d").exists()

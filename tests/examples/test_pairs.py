@@ -52,16 +52,6 @@ def test_agreement_differs_in_the_verb(made, corpus):
     assert [" ".join(tree.forms) for tree in trees] == pairs.sources
 
 
-def test_readings_are_several_where_there_are_pairs(made, corpus):
-    for split, count in (("test", 80), ("challenge", 40)):
-        labels = (made / f"readings.{split}.txt").read_text().splitlines()
-        assert len(labels) == count and set(labels) == {"one", "several"}
-    sources = (corpus / "test.en").read_text().splitlines()
-    labels = (made / "readings.test.txt").read_text().splitlines()
-    several = {source for source, label in zip(sources, labels, strict=True) if label == "several"}
-    assert several == set(pairs_of(made / "attachment").sources)
-
-
 def test_attachment_is_what_the_rules_make_of_another_tree(made, corpus, tmp_path):
     pairs = pairs_of(made / "attachment")
     assert set(pairs.details["attachment"]) == {"phrase", "relative"} and len(pairs) > 5

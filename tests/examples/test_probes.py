@@ -134,21 +134,6 @@ def test_each_is_asked_once_and_recorded(ask, folder):
     assert written == {path: path.stat().st_mtime_ns for path in (folder / "results").rglob("*.gz")}
 
 
-def test_what_cannot_be_asked_is_said(ask, folder, tmp_path):
-    def refusal(*options, **environment):
-        status, _, said = ask(folder, "--probes", *options, **environment)
-        assert status == 1 and "Traceback" not in said
-        return said
-
-    assert "$FOLDER_OF_PAIRS is not set" in refusal("elsewhere")
-    assert "--probes elsehwere: choose from attachment" in refusal("elsehwere")
-    begun = folder / "out" / "runs" / "pascal-1" / "command.txt"
-    begun.write_text(f"{TRAINED} --lr 1\n", encoding="utf8")
-    said = refusal("elsewhere", FOLDER_OF_PAIRS=str(tmp_path))
-    begun.write_text(f"{TRAINED}\n", encoding="utf8")
-    assert "not the training of" in said
-
-
 @pytest.mark.parametrize("table", sorted(FOLDER.glob("*.toml")), ids=lambda path: path.stem)
 def test_what_the_tables_ask_is_accepted(table, tmp_path, monkeypatch):
     """Every command of every probe, as if all were trained."""

@@ -94,16 +94,6 @@ def test_training_reports_and_keeps_the_best(trained):
     assert max(int(record["train_num_updates"]) for record in log if "train_num_updates" in record) == 11
 
 
-def test_validation_by_itself_reports_the_same(data, trained):
-    """Trees are drawn, always the same ones for a batch; the checkpoint says which task it is."""
-    folder, log = trained
-    given = ["--cpu", "--path", folder / "checkpoint_last.pt", "--batch-size", "30", "--log-format", "json"]
-    output = commands.run("fairseq-validate", data, *given, "--required-batch-size-multiple", "1")
-    last = [record for record in log if "valid_loss" in record][-1]
-    values = re.findall(r'"(?:valid_)?loss": "?([\d.]+)', output)
-    assert [float(value) for value in values] == [pytest.approx(float(last["valid_loss"]), abs=2e-3)]
-
-
 @pytest.fixture(scope="module")
 def translated(data, trained, tmp_path_factory) -> tuple[str, Path]:
     """Output of fairseq-generate, and the file of trees."""

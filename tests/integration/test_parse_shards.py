@@ -80,18 +80,3 @@ def test_as_a_slurm_array(script):
     part.write_bytes(parsed)
     assert script("--merge", *arguments, SHARDS="2").returncode == 0
     assert gzip.decompress(Path("trees.conllu.gz").read_bytes()) == whole()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "variables", "said"),
-    [
-        (("text.en",), {}, "give TEXT and OUTPUT.conllu.gz"),
-        (("no.en", "o.conllu.gz"), {"HOSTS": "a"}, "no.en: no such file"),
-        (("text.en", "o.conllu.gz"), {}, "give HOSTS"),
-        (("text.en", "o.conllu.gz"), {"HOSTS": "a", "SLURM_ARRAY_TASK_ID": "0"}, "unset it"),
-        (("text.en", "o.conllu.gz"), {"HOSTS": "a", "SHARDS": "2"}, "leave SHARDS out"),
-    ],
-)
-def test_wrong_use(script, arguments, variables, said):
-    done = script(*arguments, **variables)
-    assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1

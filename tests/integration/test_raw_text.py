@@ -9,12 +9,14 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 from integration import commands
 from integration.commands import assert_same_hypotheses, binarize, cut
 
-from fairseq_syntax.trees.conllu import Sentence, TreeFormatError, format_sentence, read_conllu
+from fairseq_syntax.trees.conllu import Sentence, TreeFormatError, format_sentence, read_conllu, without_parse
 from fairseq_syntax.trees.subwords import join_subwords
 
 PASCAL = "pascal_transformer_tiny"
 # fairseq's option is the other way round in its own task: there it switches left padding off
 SIDES = {"right": (), "left": ("--left-pad-source",)}
+# sentence without a parse
+MISSING = 2
 BATCHES = ["--buffer-size", 100, "--batch-size", 7]
 # the settings of DECODING for the hub
 SEARCH = {"beam": 3, "max_len_a": 0, "max_len_b": 25}
@@ -41,9 +43,11 @@ def raw(corpus, data_bin, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("raw")
     (folder / "text.en").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     (folder / "text.de").write_text("ein vogel\n" * len(lines), encoding="utf-8")
+    trees[MISSING] = without_parse(words[MISSING])
     (folder / "text.en.conllu").write_text("".join(map(format_sentence, trees)), encoding="utf-8")
     dictionaries = ["--srcdict", data_bin / "dict.en.txt", "--tgtdict", data_bin / "dict.de.txt"]
-    binarize({"test": folder / "text"}, folder / "data", *dictionaries, "--syntax-dicts", data_bin)
+    options = [*dictionaries, "--syntax-dicts", data_bin, "--allow-unparsed"]
+    binarize({"test": folder / "text"}, folder / "data", *options)
     return folder / "text"
 
 
@@ -64,7 +68,8 @@ def open_hub(arch: str, directory: Path, data: Path, **options):
 def test_generate_interactive_and_hub_agree(trained, data_bin, raw, arch, side):
     padding = SIDES[side]
     model = trained(arch, *padding)
-    checkpoint, trees = model / "checkpoint_last.pt", {"parser": "conllu", "parser_model": f"{raw}.en.conllu"}
+    checkpoint = model / "checkpoint_last.pt"
+    trees = {"parser": "conllu", "parser_model": f"{raw}.en.conllu", "parser_unparsed": "accept"}
     lines = Path(f"{raw}.en").read_text(encoding="utf-8").splitlines()
     expected = commands.generate(raw.parent / "data", checkpoint, "--batch-size", 5, *padding)
     assert sorted(expected) == list(range(len(lines)))
@@ -99,10 +104,10 @@ def test_control_tokens_are_no_words_of_the_trees(trained, raw, data_bin):
     (folder / "text.en").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     options = ["--srcdict", data_bin / "dict.en.txt", "--tgtdict", data_bin / "dict.de.txt", "--syntax-dicts", data_bin]
     data = folder / "data"
-    binarize({"test": folder / "text"}, data, *options, "--control-tokens", "<2de>")
+    binarize({"test": folder / "text"}, data, *options, "--allow-unparsed", "--control-tokens", "<2de>")
     model, trees = trained(PASCAL), folder / "text.en.conllu"
     expected = commands.generate(data, model / "checkpoint_last.pt", "--batch-size", 5)
-    given = ["--parser", "conllu", "--parser-model", trees]
+    given = ["--parser", "conllu", "--parser-model", trees, "--parser-unparsed", "accept"]
     assert_same_hypotheses(
         commands.interactive(data, model / "checkpoint_last.pt", folder / "text.en", *given, *BATCHES), expected
     )

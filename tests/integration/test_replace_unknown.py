@@ -8,15 +8,13 @@ import pytest
 import torch
 from corpora import random_heads
 from fairseq import checkpoint_utils
-from fairseq.data import Dictionary
 from fairseq.dataclass.configs import GenerationConfig
-from fairseq.models.lstm import LSTMModel
 from hypothesis import given
 from hypothesis import strategies as st
 from integration import commands
 from integration.commands import DECODING, PACKAGE, hypotheses
 
-from fairseq_syntax.decoding.unknown_words import AligningGenerator, aligning_generator, strongest_words
+from fairseq_syntax.decoding.unknown_words import strongest_words
 from fairseq_syntax.trees.conllu import Sentence, format_sentence
 
 PASCAL = "pascal_transformer_tiny"
@@ -204,12 +202,3 @@ def test_alignments_are_those_of_printed_words(rare, checkpoint):
     tokens = batch["net_input"]["src_tokens"][0].tolist()
     columns = hypothesis["attention"].T[hypothesis["tokens"].ne(bos)].tolist()
     assert hypothesis["alignment"].tolist() == [strongest_word(column, tokens) for column in columns]
-
-
-def test_attention_in_other_positions_is_refused():
-    words = Dictionary()
-    model = LSTMModel.__new__(LSTMModel)
-    torch.nn.Module.__init__(model)
-    with pytest.raises(ValueError, match="--left-pad-source"):
-        aligning_generator([model], settings(), None, True, [words])
-    assert aligning_generator([model], settings(), None, False, [words]) is AligningGenerator

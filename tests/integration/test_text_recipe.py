@@ -12,8 +12,6 @@ from integration.commands import DECODING
 
 from fairseq_syntax.tools import align, contrast, export, preprocess, translate, whatif
 from fairseq_syntax.tools.models import load
-from fairseq_syntax.trees.conllu import read_conllu
-from fairseq_syntax.trees.subwords import without_joiners
 
 LANGUAGES = ["--source-lang", "en", "--target-lang", "de"]
 PARSER = ["--parser", "checkpoint", "--parser-model", "agreement-parser"]
@@ -146,14 +144,6 @@ def test_work_is_not_done_twice(raw, data, tmp_path, monkeypatch, capsys):
         file.write("mehr\n")
     assert make(other, tmp_path / "other") == 1
     assert "60 lines, but" in capsys.readouterr().err
-
-
-def test_trees_stand_over_the_text(data):
-    """The parser has seen lower case, as the model does; its words are those of the text."""
-    words = (data.parent / "text" / "words" / "test.en").read_text(encoding="utf-8").splitlines()
-    trees = list(read_conllu(data.parent / "text" / "test.en.conllu.gz"))
-    assert [tree.forms for tree in trees] == [without_joiners(line.split()) for line in words]
-    assert words[0] == words[0].lower() and "dog's bird \uffed, it isn't a \u732b & sings \u201c\uffed la" in words[5]
 
 
 @pytest.mark.parametrize("model", ["pascal_transformer_tiny"], indirect=True)
