@@ -11,10 +11,8 @@ import sys
 from itertools import chain, product
 from pathlib import Path
 
-from fairseq_syntax.evaluate.comparison import compare
-from fairseq_syntax.evaluate.results import read_results, translations
-from fairseq_syntax.evaluate.schemas import FORMAT
-from fairseq_syntax.experiment.answer import controlled, rivals, tested
+from fairseq_syntax.evaluate.comparison import FORMAT, compare
+from fairseq_syntax.experiment.answer import controlled, rivals, tested, translations
 from fairseq_syntax.experiment.plan import CHECKOUT, Split, read_plan
 from fairseq_syntax.experiment.run import read_records
 from fairseq_syntax.files import written
@@ -61,7 +59,6 @@ def main(table: str, out: str, results: str) -> None:
             scores["agreement"] = score.score(score.read_challenge(challenge), lines)
             with written(f"{run}.json") as file:
                 json.dump(record, file, indent=1, ensure_ascii=False)
-    kept = read_results(folder)
     beside = chain(
         ((pair, True) for pair in rivals(plan, records).items()),
         ((pair, False) for pair in controlled(plan, records).items()),
@@ -73,11 +70,9 @@ def main(table: str, out: str, results: str) -> None:
             if path.exists() and is_of(json.loads(path.read_text(encoding="utf8")), of_systems, name, kinds):
                 continue
             found = compare(
-                translations(folder, kept, name, systems),
+                translations(folder, records, name, systems),
                 [f"{out}/{split.reference}"],
                 f"{out}/{split.source}" if "length" in kinds else None,
-                records=kept,
-                split=name,
                 metrics=["BLEU"],
                 tokenize=plan.tokenize,
                 by=[kind.replace("label:", f"label:{out}/") for kind in kinds],

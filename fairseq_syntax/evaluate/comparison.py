@@ -14,8 +14,6 @@ from .buckets import breakdown, read_source
 from .comet import Comet
 from .corpus import Corpus, read_corpus
 from .metrics import METRICS, Bleu, Metric
-from .results import check_records, tokenizer_of
-from .schemas import FORMAT
 from .significance import (
     Effect,
     approximate_randomization,
@@ -29,6 +27,8 @@ from .significance import (
 from .tables import TableFormat, format_table, probability, rounded
 from .verdicts import verdicts
 
+FORMAT = 3
+"""Of what `compare --format json` prints."""
 DEFAULT_METRICS = ("BLEU", "chrF", "TER", "RIBES")
 TESTS = ("runs", "randomization", "bootstrap")
 _BESIDE = 2  # most systems whose scores and differences fit side by side
@@ -190,8 +190,6 @@ def compare(
     source: str | None = None,
     baselines: Sequence[str] | Mapping[str, Sequence[str]] = (),
     *,
-    records: Mapping[str, Mapping[str, dict]] | None = None,
-    split: str | None = None,
     metrics: Sequence[str] = DEFAULT_METRICS,
     comet: str | None = None,
     lowercase: bool = False,
@@ -214,12 +212,10 @@ def compare(
         reference, source: files; None for the T- and S- lines of the translations.
         baselines: systems with which all others are compared, or each of them -> the systems that are compared with it;
             the first system if empty.
-        records, split: records of systems, see `results.read_results`, whose BLEU on the split is checked.
         metrics: names from `METRICS`; buckets use the first.
         comet: a COMET model as an additional metric.
         lowercase, remove_bpe: treatment of the text.
-        tokenize: sacrebleu's tokenizer; None for that of the records, or of the script of the references, see
-            `scoring_of`.
+        tokenize: sacrebleu's tokenizer; None for that of the script of the references, see `scoring_of`.
         by: kinds of buckets, see `buckets`; None for the length of the source, if it is known.
         parse: trees of the source (CoNLL-U).
         width, longest: for buckets by length, see `buckets.scale_of`.
@@ -229,8 +225,6 @@ def compare(
     Raises ValueError: files do not match, or there are no references; OSError: a file is missing.
     """
     corpus = read_corpus(systems, reference, source, remove_bpe)
-    check_records(corpus, records or {}, split, reference)
-    tokenize = tokenize or tokenizer_of(records or {}, split)
     baselines = baselines or [corpus.systems[0].name]
     if not isinstance(baselines, Mapping):
         names = [system.name for system in corpus.systems]
@@ -314,39 +308,42 @@ def _note(text: str, form: str) -> str:
 
 def test_notes(comparison: dict) -> list[str]:
     """Notes for the reader: what the tests are about, and what they cannot say."""
-    if not comparison["tests"]:
-        return []
     runs = {system["name"]: len(system["runs"]) for system in comparison["systems"]}
-    tests, lines = comparison["tests"], []
+    higher = {metric["name"]: metric["higher_is_better"] for metric in comparison["metrics"]}
+    tests, several, trials = comparison["tests"], len(runs) - 1, comparison["chance"]["trials"]
     tested = {(test["system"], test["baseline"]) for test in tests}
     alone = {pair for pair in tested if runs[pair[0]] == runs[pair[1]] == 1}
-    about = "other sentences and other seeds" if len(alone) < len(tested) else ""
-    if about:
-        lines.append(f"delta: its interval, p and detectable are about {about} (docs/evaluation.md)")
-    if alone:
-        names = f" of {', '.join(' and '.join(pair) for pair in sorted(alone))}" if about else ""
-        lines.append(
-            f"delta{names}: one seed each, so nothing is known about other seeds, and intervals are too narrow"
-        )
-    if any(runs[test["system"]] != runs[test["baseline"]] for test in tests):
-        lines.append("p AR is not exact where systems differ in the number of seeds")
-    several, trials = len(runs) - 1, comparison["chance"]["trials"]
-    if several > 1:
-        lines.append("Holm: corrected for the systems that have this p, against one baseline and in one metric")
-    if several > 0.05 * (trials + 1):
-        lines.append(f"Holm of p AR cannot be below 0.05: give --trials {20 * several} or more")
-    return lines + [
-        f"p sign of {test['system']} contradicts delta in {test['metric']}: many sentences change a little one way, "
-        "few change much the other way"
+    seeds = len(alone) < len(tested)
+    names = f" of {', '.join(sorted(' and '.join(pair) for pair in alone))}" if seeds else ""
+    opposite = [
+        test
         for test in tests
-        if test["better"] is not None and (test["holm"]["sign"] or 1) <= 0.05 and _contradicts(comparison, test)
+        if test["better"] is not None
+        and (test["holm"]["sign"] or 1) <= 0.05
+        and (test["better"] - test["worse"]) * test["delta"] * (1 if higher[test["metric"]] else -1) < 0
     ]
-
-
-def _contradicts(comparison: dict, test: dict) -> bool:
-    """Whether most sentences get better though the score gets worse, or the other way round."""
-    higher = next(m["higher_is_better"] for m in comparison["metrics"] if m["name"] == test["metric"])
-    return (test["better"] - test["worse"]) * test["delta"] * (1 if higher else -1) < 0
+    said = [
+        (seeds, "delta: its interval, p and detectable are about other sentences and other seeds (docs/evaluation.md)"),
+        (alone, f"delta{names}: one seed each, so nothing is known about other seeds, and intervals are too narrow"),
+        (
+            any(runs[system] != runs[baseline] for system, baseline in tested),
+            "p AR is not exact where systems differ in the number of seeds",
+        ),
+        (several > 1, "Holm: corrected for the systems that have this p, against one baseline and in one metric"),
+        (
+            several > 0.05 * (trials + 1),
+            f"Holm of p AR cannot be below 0.05: give --trials {20 * several} or more",
+        ),
+        *(
+            (
+                True,
+                f"p sign of {test['system']} contradicts delta in {test['metric']}: many sentences change a little one "
+                "way, few change much the other way",
+            )
+            for test in opposite
+        ),
+    ]
+    return [note for holds, note in said if holds] if tests else []
 
 
 def notes(buckets: dict) -> list[str]:
@@ -368,36 +365,32 @@ def _interval(ends: Iterable[float], digits: int) -> str:
     return f"[{low}, {high}]"
 
 
-def _several(comparison: dict) -> tuple[bool, bool]:
-    """Whether any system has several runs, and whether several systems are compared with a baseline."""
-    return any(len(system["runs"]) > 1 for system in comparison["systems"]), len(comparison["systems"]) > 2
-
-
 def _tests_of(comparison: dict) -> list[tuple[str, str, str]]:
     """Columns of p: header, `p` or `holm`, and the name of the test."""
-    runs, several = _several(comparison)
     names = list(comparison["tests"][0]["p"]) if comparison["tests"] else []
     columns = []
-    for name in names if runs else names[1:]:
+    for name in names if _has_seeds(comparison) else names[1:]:
         columns.append((_HEADERS[name], "p", name))
-        columns += [("Holm", "holm", name)] * (several and name != "bootstrap")
+        columns += [("Holm", "holm", name)] * (len(comparison["systems"]) > 2 and name != "bootstrap")
     return columns
 
 
-def _title(metric: dict) -> str:
-    return metric["name"] + ("" if metric["higher_is_better"] else ", lower is better")
+def _has_seeds(comparison: dict) -> bool:
+    return any(len(system["runs"]) > 1 for system in comparison["systems"])
 
 
 def _scores(comparison: dict, metric: dict, form: str) -> str:
     """The score of every system."""
-    runs, name, digits = _several(comparison)[0], metric["name"], metric["digits"]
-    header = [_title(metric), *(["seeds", "mean", "SD", "min", "max"] if runs else ["score"]), "95 % interval"]
+    keys, names = ["mean"], ["score"]
+    if _has_seeds(comparison):
+        keys, names = ["mean", "sd", "minimum", "maximum"], ["seeds", "mean", "SD", "min", "max"]
+    header = [metric["name"] + ", lower is better" * (not metric["higher_is_better"]), *names, "95 % interval"]
     rows = []
     for system in comparison["systems"]:
-        summary = system["scores"][name]
-        row = [system["name"]] + ([len(system["runs"])] if runs else [])
-        row += [rounded(summary[key], digits) for key in ("mean", "sd", "minimum", "maximum")[: 4 if runs else 1]]
-        rows.append([*row, _interval(summary["interval"], digits), *_brevity(summary, metric)])
+        summary, digits = system["scores"][metric["name"]], metric["digits"]
+        row = [system["name"], *([len(system["runs"])] if len(keys) > 1 else [])]
+        row += [*(rounded(summary[key], digits) for key in keys), _interval(summary["interval"], digits)]
+        rows.append([*row, *_brevity(summary, metric)])
     return format_table([*header, *_BREVITY[: len(rows[0]) - len(header)]], rows, form)
 
 

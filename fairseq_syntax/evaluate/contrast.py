@@ -2,16 +2,15 @@
 
 import json
 import logging
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.stats import binomtest
 
+from .buckets import Scale, make_buckets, steps
 from .minimal_pairs import Pairs
 from .schemas import Contrast, read_json
 from .significance import binomial
@@ -23,49 +22,27 @@ SOURCE_WORDS = "source words"
 
 _FORMAT = 1
 _MOST_VALUES = 12  # most groups of a table
-_LARGEST = (0, 1, 4, 7, 10)  # largest number of each group of numbers, above which one group is open
+_FEW = 5  # most different numbers with a group of their own
+_RANGES = Scale((-np.inf, 0, 1, 2, 5, 8, 11, np.inf), ("<0", "0", "1", "2-4", "5-7", "8-10", ">10"))
 _NONE = "none"  # group of empty cells
 
 
-class McNemar(NamedTuple):
-    """Result of `mcnemar`.
-
-    Attributes:
-        first, second: number of pairs that only the first or only the second system has right.
-        p: exact two-sided p-value.
-    """
-
-    first: int
-    second: int
-    p: float
-
-
-def mcnemar(first: Sequence[bool] | np.ndarray, second: Sequence[bool] | np.ndarray) -> McNemar:
+def mcnemar(first: np.ndarray, second: np.ndarray) -> tuple[int, int, float]:
     """The exact test of McNemar (1947): a binomial test against one half, over the pairs on which two systems differ.
 
     Args:
         first, second: (N,) whether each system has each pair right.
+
+    Returns: number of pairs that only the first or only the second system has right; two-sided p-value.
     """
-    first, second = np.asarray(first, dtype=bool), np.asarray(second, dtype=bool)
     alone = int((first & ~second).sum()), int((second & ~first).sum())
-    return McNemar(*alone, binomial(*alone))
+    return *alone, binomial(*alone)
 
 
-def wilson(right: float, size: int, share: float = 0.95) -> tuple[float, float]:
-    """Wilson's (1927) confidence interval for a proportion: its ends, 0 to 1, or NaN without trials.
-
-    Args:
-        right: number of successes, which may be a mean over several runs.
-        size: number of trials.
-        share: confidence level.
-    """
-    if not size:
-        return math.nan, math.nan
-    z = float(ndtri((1 + share) / 2))
-    centre = (right + z * z / 2) / (size + z * z)
-    half = z / (size + z * z) * math.sqrt(right * (size - right) / size + z * z / 4)
-    # rounding could otherwise pass 0 and 1
-    return max(0.0, centre - half), min(1.0, centre + half)
+def wilson(right: int, size: int) -> tuple[float, float]:
+    """The ends of Wilson's (1927) 95 % confidence interval for a proportion of `right` in `size` trials, 0 to 1."""
+    interval = binomtest(right, size).proportion_ci(method="wilson")
+    return float(interval.low), float(interval.high)
 
 
 @dataclass
@@ -158,39 +135,22 @@ def groups_of(columns: dict[str, list[str]], tell: bool = False) -> dict[str, li
     for name, values in columns.items():
         distinct = {value for value in values if value}
         numbers = bool(distinct) and all(re.fullmatch(r"-?\d+", value) for value in distinct)
-        if numbers and name == SOURCE_WORDS:
-            labels = [
-                f"{10 * ((n - 1) // 10) + 1}-{10 * ((n - 1) // 10) + 10}" if n <= 50 else ">50"
-                for n in map(int, values)
-            ]
-        elif numbers and len(distinct) > len(_LARGEST):
-            labels = [_group(int(value)) if value else _NONE for value in values]
+        if numbers and (name == SOURCE_WORDS or len(distinct) > _FEW):
+            measured = np.array([float(value or "nan") for value in values])
+            scale = steps(measured, 10, 1, 50) if name == SOURCE_WORDS else _RANGES
+            found = {bucket.label: bucket.sentences for bucket in make_buckets(measured, scale, 0)}
         else:
-            labels = [value or _NONE for value in values]
-        size = len(set(labels))
-        if 1 < size <= _MOST_VALUES:
-            order = sorted(set(labels), key=lambda label: _first_number(label) if numbers else (0, label))
-            groups[name] = [(label, np.array([i for i, x in enumerate(labels) if x == label])) for label in order]
+            order = sorted(distinct, key=int if numbers else str)
+            found = {value: np.array([i for i, x in enumerate(values) if x == value]) for value in order}
+        if "" in values:
+            found[_NONE] = np.array([i for i, value in enumerate(values) if not value])
+        if 1 < len(found) <= _MOST_VALUES:
+            groups[name] = list(found.items())
         elif tell and name != SOURCE_WORDS:
             logger.warning(
-                f"details: no table by {name!r}; tables have 2 to {_MOST_VALUES} groups, and it would have {size}"
+                f"details: no table by {name!r}; tables have 2 to {_MOST_VALUES} groups, and it would have {len(found)}"
             )
     return groups
-
-
-def _group(number: int) -> str:
-    """The group of a number: <0, 0, 1, 2-4, 5-7, 8-10 or >10."""
-    if number < 0:
-        return "<0"
-    for low, high in zip((0, *(n + 1 for n in _LARGEST)), _LARGEST, strict=False):
-        if number <= high:
-            return str(high) if low == high else f"{low}-{high}"
-    return f">{_LARGEST[-1]}"
-
-
-def _first_number(label: str) -> tuple[float, str]:
-    number = re.match(r"-?\d+", label)
-    return float(number[0]) if number else -math.inf if label == "<0" else math.inf, label
 
 
 # --- tables -------------------------------------------------------------------------------------------------------
@@ -206,8 +166,8 @@ def tables(records: list[Record], pairs: Pairs, form: str) -> str:
         first, *others = records
         tests = [mcnemar(first.right, record.right) for record in others]
         rows = [
-            (o.name, t.first, t.second, f"{t.p:.4f}" if t.p >= 1e-4 else f"{t.p:.0e}")
-            for o, t in zip(others, tests, strict=True)
+            (other.name, *alone, f"{p:.4f}" if p >= 1e-4 else f"{p:.0e}")
+            for other, (*alone, p) in zip(others, tests, strict=True)
         ]
         header = [f"against {first.name}", f"{first.name} alone", "system alone", "p McNemar"]
         shown.append(format_table(header, rows, form))

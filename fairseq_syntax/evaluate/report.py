@@ -32,14 +32,12 @@ _PAGES = Environment(
 def page(compared: Comparison, title: str, most: int = 50) -> str:
     """The page, with at most `most` sentences on which systems differ in the first metric."""
     content, metric = compared.content, compared.content["metrics"][0]["name"]
-    names = [system["name"] for system in content["systems"]]
     kinds = [(f"{metric} by {kind['title']}, 95 % intervals", kind) for kind in content["buckets"]]
     table = partial(bucket_table, content, form=TableFormat.html)
     return _PAGES.get_template("page.html.jinja2").render(
         title=title,
         version=__version__,
         metric=metric,
-        names=names,
         verdicts=verdicts(content),
         scores=[(caption, _captioned(html, caption)) for caption, html in score_tables(content, TableFormat.html)],
         notes=test_notes(content),
@@ -77,14 +75,14 @@ def _sentences(compared: Comparison, metric: str, most: int) -> Iterator[dict]:
     digits = evaluation.metrics[metric].digits
     for index, spread in most_different(evaluation, metric, most):
         references, translations = corpus.references[index], []
-        for number, system in enumerate(corpus.systems):
+        for system in corpus.systems:
             scores = evaluation.sentence_scores(metric, system.name)
             runs: dict[str, list[int]] = {}
             for run, hypotheses in enumerate(system.hypotheses):
                 runs.setdefault(hypotheses[index], []).append(run)
             translations += [
                 {
-                    **{"index": number, "system": system.name, "runs": [system.runs[run] for run in of_text]},
+                    **{"system": system.name, "runs": [system.runs[run] for run in of_text]},
                     **{"score": f"{scores[of_text[0], index]:.{digits}f}", "words": marked(text, references[0])},
                 }
                 for text, of_text in runs.items()

@@ -2,18 +2,14 @@
 
 import json
 import textwrap
-from collections.abc import Collection
 from functools import cache
 from pathlib import Path
-from typing import Literal, Required
+from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from ..trees.text import read_lines
-
-FORMAT = 3
-"""Of what `compare --format json` prints."""
 
 
 class Score(TypedDict):
@@ -25,26 +21,20 @@ class Scores(TypedDict):
     BLEU: Score
 
 
-class Run(TypedDict, total=False):
-    """Record of a run of a system, as `compare --results` and `report` read it."""
+class Run(TypedDict):
+    """Record of a run of an experiment."""
 
-    system: Required[str]
-    seed: Required[int | str]
-    scores: Required[dict[str, Scores]]
-    corpus: str
+    system: str
+    seed: int | str
+    scores: dict[str, Scores]
     family: str
     trees: str
     commit: str
-    commits: list[str]
     stopped: str
     updates: float
     minutes: dict[str, float]
     sha256: dict[str, str]
     commands: dict[str, str]
-
-
-TRAINED = Run.__annotations__.keys() - {"corpus", "commits"}
-"""Fields that every record of an experiment has."""
 
 
 class Contrast(TypedDict):
@@ -59,21 +49,18 @@ class Contrast(TypedDict):
     incorrect: list[float]
 
 
-def read_json(path: str | Path, kind: type, advice: str, needed: Collection[str] = ()) -> dict:
+def read_json(path: str | Path, kind: type, advice: str) -> dict:
     """Read a JSON file, plain or gzipped, and check it.
 
     Args:
         kind: one of this module.
         advice: what a user can do about a file that is wrong.
-        needed: fields that it must have besides.
 
     Raises ValueError: it cannot be read, or is of another kind; the message names the place.
     """
     try:
         content = json.loads("\n".join(read_lines(path)), parse_constant=_no_number)
         _adapter(kind).validate_python(content, strict=True)
-        if missing := sorted(needed - content.keys()):
-            raise ValueError(f"{missing[0]} is missing")
     except ValidationError as error:
         fault = error.errors()[0]
         said = f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"

@@ -60,12 +60,6 @@ def remove(heads: np.ndarray, removed: np.ndarray) -> np.ndarray:
     return number[head]
 
 
-def lengths_without(lengths: np.ndarray, removed: np.ndarray) -> np.ndarray:
-    """The number of remaining words of each sentence."""
-    sentence = np.repeat(np.arange(len(lengths)), lengths)
-    return np.bincount(sentence[~np.asarray(removed, dtype=bool)], minlength=len(lengths))
-
-
 def left_branching(lengths: np.ndarray) -> np.ndarray:
     """Heads (N,) of the baseline L: the head of every word is the next one, the last word is the root."""
     heads = np.arange(1, lengths.sum() + 1)
@@ -93,15 +87,6 @@ def undirected_hits(gold: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     # of two arcs between the same words, only the one in the gold tree counts
     twice = has_head & (predicted[predicted] == words)
     return (gold == predicted) | (reversed_arc & ~twice)
-
-
-@dataclass(frozen=True)
-class Accuracy:
-    """DA, UA and UAS in percent; see the module for their definitions."""
-
-    directed: float
-    undirected: float
-    uas: float
 
 
 class Treebank:
@@ -137,7 +122,8 @@ class Treebank:
             )
         self.upos, self.deprels = tags[~self._punctuation], labels[~self._punctuation]
         self.heads = remove(self._all_heads, self._punctuation)
-        self.lengths = lengths_without(self._all_lengths, self._punctuation)
+        sentence = np.repeat(np.arange(len(kept)), self._all_lengths)
+        self.lengths = np.bincount(sentence[~self._punctuation], minlength=len(kept))
 
     @property
     def words(self) -> int:
@@ -155,19 +141,6 @@ class Treebank:
         """The heads (K,) of the baselines L and R, without punctuation."""
         return {"L": left_branching(self.lengths), "R": right_branching(self.lengths)}
 
-    def accuracy(self, trees: Sequence[Sequence[int]]) -> Accuracy:
-        """The scores of predicted heads for all S sentences."""
-        return self._accuracy(self.without_punctuation(trees), self._flat(trees))
-
-    def baseline_accuracy(self) -> dict[str, Accuracy]:
-        """The scores of L and R. Their UAS is that of the same baseline over all words, including punctuation."""
-        over_all = {"L": left_branching(self._all_lengths), "R": right_branching(self._all_lengths)}
-        return {name: self._accuracy(heads, over_all[name]) for name, heads in self.baselines().items()}
-
-    def _accuracy(self, scored: np.ndarray, over_all: np.ndarray) -> Accuracy:
-        hits = directed_hits(self.heads, scored), undirected_hits(self.heads, scored), self._all_heads == over_all
-        return Accuracy(*(100 * float(hit.mean()) if len(hit) else 0.0 for hit in hits))
-
     def _flat(self, trees: Sequence[Sequence[int]]) -> np.ndarray:
         if len(trees) != len(self.kept):
             raise ValueError(f"{len(trees)} trees for {len(self.kept)} sentences")
@@ -176,40 +149,33 @@ class Treebank:
             raise ValueError("the trees are not over the words of the treebank")
         return heads
 
-    def recall_by_relation(self, predicted: np.ndarray) -> dict[str, tuple[int, float, float]]:
-        """Recall of predicted heads (K,) by gold relation without subtypes, the most frequent relation first.
+    def scores(self, predicted: Sequence[Sequence[int]] | None = None) -> dict[str, dict]:
+        """All scores of predicted trees, if any, and of L and R, whose UAS is that of the baseline over all words.
 
-        Returns relation -> (number of words, % with the right head, % whose gold arc is predicted in either direction).
+        Returns TREES, L and R -> `DA`, `UA`, `UAS` in percent, and `relations`: gold relation without subtypes ->
+            `words`, `DA` and `UA` (the share of gold arcs that are predicted in either direction), the most frequent
+            relation first.
         """
-        relations = np.array([label.split(":")[0] for label in self.deprels], dtype=object)
-        names, number = np.unique(relations.astype(str), return_inverse=True)
-        counts = np.bincount(number, minlength=len(names))
-        directed = np.bincount(number, directed_hits(self.heads, predicted), len(names))
-        undirected = np.bincount(number, undirected_hits(predicted, self.heads), len(names))
-        return {
-            str(names[i]): (int(counts[i]), 100 * directed[i] / counts[i], 100 * undirected[i] / counts[i])
+        heads = {"L": left_branching(self._all_lengths), "R": right_branching(self._all_lengths)}
+        if predicted is not None:
+            heads = {TREES: self._flat(predicted), **heads}
+        scored = {TREES: remove(heads[TREES], self._punctuation)} if predicted is not None else {}
+        scored |= self.baselines()
+        return {name: self._scores(scored[name], heads[name]) for name in heads}
+
+    def _scores(self, scored: np.ndarray, over_all: np.ndarray) -> dict:
+        """Scores of heads without punctuation (K,) and of all (N,)."""
+        directed, reached = directed_hits(self.heads, scored), undirected_hits(scored, self.heads)
+        hits = {"DA": directed, "UA": undirected_hits(self.heads, scored), "UAS": self._all_heads == over_all}
+        relations = np.array([label.split(":")[0] for label in self.deprels], dtype=str)
+        names, number, counts = np.unique(relations, return_inverse=True, return_counts=True)
+        right, either = (100 * np.bincount(number, hit, len(names)) / counts for hit in (directed, reached))
+        by_relation = {
+            str(names[i]): {"words": int(counts[i]), "DA": float(right[i]), "UA": float(either[i])}
             for i in np.argsort(-counts, kind="stable")
         }
-
-    def scores(self, predicted: Sequence[Sequence[int]] | None = None) -> dict[str, dict]:
-        """All scores of predicted trees, if any, and of L and R.
-
-        Returns TREES, L and R -> `DA`, `UA`, `UAS`, and `relations`: relation -> `words`, `DA`, `UA`.
-        """
-        accuracy, heads = self.baseline_accuracy(), self.baselines()
-        if predicted is not None:
-            accuracy = {TREES: self.accuracy(predicted), **accuracy}
-            heads[TREES] = self.without_punctuation(predicted)
-        return {
-            name: {
-                **{"DA": shares.directed, "UA": shares.undirected, "UAS": shares.uas},
-                "relations": {
-                    relation: {"words": words, "DA": directed, "UA": undirected}
-                    for relation, (words, directed, undirected) in self.recall_by_relation(heads[name]).items()
-                },
-            }
-            for name, shares in accuracy.items()
-        }
+        shares = {name: 100 * float(hit.mean()) if len(hit) else 0.0 for name, hit in hits.items()}
+        return {**shares, "relations": by_relation}
 
     def record(self, predicted: Sequence[Sequence[int]], origin: str) -> str:
         """The scores as JSON. Records with a different `origin` of the predicted trees cannot be combined."""
@@ -293,7 +259,7 @@ def _is_tree(graph: np.ndarray) -> bool:
 
 
 @dataclass
-class Comparison:
+class Attachment:
     """Counts of words whose head, or head and label, are the same in two files of trees."""
 
     sentences: int = 0

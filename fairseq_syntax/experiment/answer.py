@@ -5,7 +5,6 @@ from pathlib import Path
 
 from ..evaluate.comparison import compare
 from ..evaluate.report import page
-from ..evaluate.results import read_results, translations
 from ..evaluate.verdicts import verdicts
 from ..files import written
 from ..trees.text import read_lines
@@ -62,6 +61,18 @@ def tested(plan: Plan) -> Iterator[tuple[str, Split]]:
     return ((name, split) for name, split in plan.splits.items() if name != "valid")
 
 
+def translations(results: Path, records: list[dict], split: str, systems: list[str]) -> dict[str, dict[str, Path]]:
+    """System -> seed -> file of its translations."""
+    return {
+        name: {
+            str(record["seed"]): results / f"{name}-{record['seed']}.{split}.txt.gz"
+            for record in records
+            if record["system"] == name
+        }
+        for name in systems
+    }
+
+
 def answer(plan: Plan, out: Path, results: Path) -> list[str]:
     """Write the reports of all systems that have records beside their baseline's; returns what they say in words.
 
@@ -71,7 +82,6 @@ def answer(plan: Plan, out: Path, results: Path) -> list[str]:
     """
     records = read_records(plan, results)
     families, said, tests = rivals(plan, records), [], list(tested(plan))
-    kept = read_results(results) if families else {}
     # words are not known where BLEU counts characters
     metrics = ("chrF", "BLEU") if plan.tokenize == "char" else ("BLEU", "chrF")
     for name, split in tests:
@@ -79,12 +89,10 @@ def answer(plan: Plan, out: Path, results: Path) -> list[str]:
         for baseline, systems in families.items():
             controls = {c: of[1:] for c, of in controlled(plan, records).items() if c in systems}
             compared = compare(
-                translations(results, kept, name, systems),
+                translations(results, records, name, systems),
                 [str(out / split.reference)],
                 str(out / split.source) if split.source else None,
                 {baseline: systems[1:], **controls},
-                records=kept,
-                split=name,
                 metrics=metrics,
                 tokenize=plan.tokenize,
             )

@@ -24,8 +24,8 @@ from typing import IO
 from ..data.text.recipe import FILE as RECIPE
 from ..data.text.tokenizers import load_detokenizer
 from ..evaluate.corpus import read_output
-from ..evaluate.schemas import TRAINED, check_name, read_json
 from ..evaluate.schemas import Run as Record
+from ..evaluate.schemas import check_name, read_json
 from ..files import lock, staged, written
 from ..trees.characters import to_text
 from .plan import CHECKOUT, USER_DIR, Family, Plan, PlanError, System
@@ -424,7 +424,7 @@ def _check_splits(plan: Plan, path: Path, record: dict) -> None:
 def load(path: Path) -> dict:
     """The record of a run. Raises PlanError if the file is not one, or of another run than its name says."""
     try:
-        record = read_json(path, Record, "remove it to run it again", TRAINED)
+        record = read_json(path, Record, "remove it to run it again")
         check_name(path, record)
     except ValueError as error:
         raise PlanError(str(error)) from None

@@ -19,9 +19,6 @@ examples:
   fairseq-syntax compare --system base base.generated --system mine mine.generated --reference test.de
   fairseq-syntax compare --system base b1.txt b2.txt b3.txt --system mine m1.txt m2.txt m3.txt --reference test.de \\
       --source test.en --by length --by depth --parse test.en.conllu
-  fairseq-syntax compare --results docs/results/agreement --split test --reference corpus/test.de --format markdown
-  fairseq-syntax compare --results docs/results/agreement --split test --reference corpus/test.de \\
-      --system transformer --system pascal --system mine mine.txt --baseline transformer --baseline pascal
 """
 
 import argparse
@@ -36,16 +33,18 @@ _CLOSED_BUCKETS = 5
 
 
 def scoring_of(args: argparse.Namespace) -> dict:
-    """Arguments of `compare` from the options of `add_scores`, `add_buckets` and `add_chance`."""
+    """Arguments of `compare` from the options of `add_systems`, `add_scores`, `add_buckets` and `add_chance`."""
     same = ("reference", "source", "metrics", "comet", "lowercase", "tokenize", "remove_bpe", "by", "parse", "longest")
     return {
-        **{name: getattr(args, name) for name in (*same, "split", "trials", "seed", "sign_test")},
+        "systems": {name: {str(i): path for i, path in enumerate(files, 1)} for name, *files in args.system},
+        "baselines": args.baseline or (),
+        **{name: getattr(args, name) for name in (*same, "trials", "seed", "sign_test")},
         **{"width": args.buckets, "minimum": args.min_bucket, "resamples": args.bootstrap},
     }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    _add_systems(parser.add_argument_group("systems"))
+    add_systems(parser)
     add_scores(parser)
     add_buckets(parser.add_argument_group("breakdown"))
     add_chance(parser.add_argument_group("tests and intervals"))
@@ -72,19 +71,17 @@ def add_scores(parser: argparse.ArgumentParser) -> None:
     add_scoring(scores)
 
 
-def _add_systems(group) -> None:
-    add = group.add_argument
+def add_systems(parser: argparse.ArgumentParser) -> None:
+    """Add the options of systems and texts."""
+    add = parser.add_argument_group("systems").add_argument
     add(
         "--system",
         action="append",
         nargs="+",
-        default=[],
+        required=True,
         metavar=("NAME", "FILE"),
-        help="system and its translations, one file per seed; with --results, NAME alone selects a system of the "
-        "folder",
+        help="system and its translations, plain or .gz, one file per seed",
     )
-    add("--results", metavar="DIR", help="folder of records and translations that examples/experiments wrote")
-    add("--split", metavar="NAME", help="split of --results, such as test")
     add(
         "--baseline",
         action="append",
@@ -134,21 +131,9 @@ def _seed(text: str) -> int:
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    if (args.results is None) != (args.split is None):
-        parser.error("--results and --split go together: give the folder and the name of the split")
-    if not args.results:
-        alone = next((name for name, *files in args.system if not files), None)
-        if alone:
-            parser.error(f"--system {alone}: give its translations, --system {alone} FILE…")
-        if not args.system:
-            parser.error("give systems, --system NAME FILE…, or a folder of --results")
-    elif not args.reference:
-        parser.error("--results: give the --reference of the split")
-    check_scored(parser, args)
-
-
-def check_scored(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """Exit with a usage message if systems are named twice, or options of `add_scores` and `add_buckets` conflict."""
+    """Exit with a usage message if systems are named twice, or options conflict."""
+    if alone := next((name for name, *files in args.system if not files), None):
+        parser.error(f"--system {alone}: give its translations, --system {alone} FILE…")
     names = [name for name, *_ in args.system]
     for name in names:
         if names.count(name) > 1:
@@ -162,11 +147,8 @@ def check_scored(parser: argparse.ArgumentParser, args: argparse.Namespace) -> N
 
 def run(args: argparse.Namespace) -> None:
     from ..evaluate.comparison import compare
-    from ..evaluate.results import systems_of
 
-    scoring = scoring_of(args)
-    systems, records = systems_of(args.system, args.results, args.split, args.baseline)
-    compared = compare(systems, baselines=args.baseline or (), records=records, **scoring)
+    compared = compare(**scoring_of(args))
     if args.format == "json":
         print(json.dumps(compared.content, ensure_ascii=False, indent=1))
     else:

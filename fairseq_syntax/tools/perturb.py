@@ -125,11 +125,11 @@ def _other(sentence: Sentence, path: str, replacement: Sentence | None, trees_of
 
 
 def run(args: argparse.Namespace) -> None:
-    from ..evaluate.treebank import Comparison
+    from ..evaluate.treebank import Attachment
 
     share = 1.0 if args.share is None else args.share
     pairs, perturbation = perturb(args.input, args.reattach or 0.0, args.trees, args.trees_of, share, args.seed)
-    comparison = Comparison()
+    comparison = Attachment()
     with written(args.output) as out, progress_bar(unit="sent") as bar:
         for before, after in pairs:
             comparison.add(before, after)

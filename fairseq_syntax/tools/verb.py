@@ -302,7 +302,7 @@ def add_scoring(parser: argparse.ArgumentParser) -> None:
         choices=TOKENIZERS,
         metavar="NAME",
         help=f"sacrebleu's tokenizer: {', '.join(TOKENIZERS)}; none for tokenised text, 13a for raw text (default: "
-        "that of the records; else none, but that of the language for references without spaces between words)",
+        "none, but that of the language for references without spaces between words)",
     )
     add(
         "--remove-bpe",

@@ -11,7 +11,7 @@ import pytest
 from contract.command_lines import REPOSITORY
 
 from fairseq_syntax.evaluate.contrast import read_record
-from fairseq_syntax.evaluate.results import read_results
+from fairseq_syntax.experiment.run import load
 
 RESULTS = REPOSITORY / "docs" / "results" / "agreement"
 OTHERS = (None, "x", "", [], {}, -1, 1e400, True, [None], {"x": None})
@@ -69,7 +69,7 @@ def test_runs(tmp_path):
     for key in ("versions", "sha256"):
         record[key] = dict(islice(record[key].items(), 2))
     record["curve"], record["curve_of_parses"] = record["curve"][:2], []
-    assert tried(record, tmp_path / "pascal-1.json", lambda: read_results(tmp_path)) > 60
+    assert tried(record, tmp_path / "pascal-1.json", lambda: load(tmp_path / "pascal-1.json")) > 60
 
 
 def test_minimal_pairs(tmp_path):
@@ -83,4 +83,4 @@ def test_minimal_pairs(tmp_path):
 def test_a_record_is_of_the_run_that_its_name_says(tmp_path, name):
     write(tmp_path / name, json.loads((RESULTS / "pascal-1.json").read_text(encoding="utf8")))
     with pytest.raises(ValueError, match=f"{name}: the record is of pascal-1; give the file its name"):
-        read_results(tmp_path)
+        load(tmp_path / name)

@@ -1,6 +1,5 @@
 """fairseq-syntax compare: what the program prints against sacrebleu, and what it says of files that do not fit."""
 
-import gzip
 import json
 import random
 import re
@@ -220,53 +219,6 @@ def test_another_source_is_told_of(world, run):
     run(*files, "--source", world.text("src", world.sources))
     assert "src:1: sentence 0 is 'Wort , Wort', but 'wort wort" in run.said
     assert ", and 2 of 120 differ; give the source that was translated" in run.said
-
-
-def test_results(world, run, refused):
-    """Records and translations of an experiment, and a system of one's own beside them."""
-    folder, bleu = world.folder / "results", BLEU(tokenize="none", force=True)
-    folder.mkdir()
-    for name, share, seeds in (("b", 0.4, (1, 2, 10)), ("a", 0.3, (1, 2, 10))):
-        for seed in seeds:
-            hypotheses = spoilt(world.references, share, seed)
-            score = {"score": bleu.corpus_score(hypotheses, [world.references]).score}
-            score["signature"] = str(bleu.get_signature())
-            record = {"system": name, "seed": seed, "scores": {"test": {"BLEU": score}}}
-            (folder / f"{name}-{seed}.json").write_text(json.dumps(record))
-            with gzip.open(folder / f"{name}-{seed}.test.txt.gz", "wt") as file:
-                file.writelines(f"{line}\n" for line in hypotheses)
-    reference = world.text("ref", world.references)
-    options = ("--results", folder, "--split", "test", "--reference", reference, "--metrics", "BLEU")
-    found = run(*options, "--baseline", "b")
-    assert [(system["name"], system["runs"]) for system in found["systems"]] == [
-        *(("b", ["1", "2", "10"]), ("a", ["1", "2", "10"]))
-    ]
-    mine = world.text("mine", world.better)
-    own = run(*options, "--system", "a", "--system", "mine", mine)
-    assert [system["name"] for system in own["systems"]] == ["a", "mine"]
-    assert own["tests"][0]["delta"] == pytest.approx(means(own, "BLEU")[1] - means(own, "BLEU")[0])
-    wrong = world.text("wrong", world.worse)
-    for more in ([], ["--metrics", "TER", "RIBES"], ["--lowercase", "--tokenize", "13a"]):
-        said = refused("--results", folder, "--split", "test", "--reference", wrong, *more)
-        assert "wrong: BLEU of " in said and said.endswith("in its record; give the reference of --split test")
-    # of another version of sacrebleu
-    record = json.loads((folder / "a-1.json").read_text())
-    record["scores"]["test"]["BLEU"]["signature"] = score["signature"].partition("|version:")[0] + "|version:2.4.0"
-    (folder / "a-1.json").write_text(json.dumps(record))
-    assert "wrong: BLEU of a-1 is" in refused("--results", folder, "--split", "test", "--reference", wrong)
-    assert "choose from test" in refused("--results", folder, "--split", "dev", "--reference", reference)
-    assert "choose from a, b" in refused(*options, "--system", "c")
-    # records of raw text are scored as they were, unless something else is said
-    for path, tokenizer in ((folder / "a-1.json", "zh"), *((path, "13a") for path in folder.glob("*.json"))):
-        record = json.loads(path.read_text())
-        with gzip.open(path.with_suffix(".test.txt.gz"), "rt") as file:
-            score = BLEU(tokenize=tokenizer).corpus_score(file.read().splitlines(), [world.references]).score
-        record["scores"]["test"]["BLEU"] = {"score": score, "signature": f"nrefs:1|case:mixed|eff:no|tok:{tokenizer}"}
-        path.write_text(json.dumps(record))
-        if tokenizer == "zh":
-            assert "records are scored with none, zh; give --tokenize" in refused(*options)
-    assert "tok:13a" in run(*options)["metrics"][0]["signature"]
-    assert "tok:none" in run(*options, "--tokenize", "none")["metrics"][0]["signature"]
 
 
 def test_text_is_as_good_as_generated(world, run):
