@@ -6,8 +6,8 @@ makes two folders and two files. `agreement`, of the challenge set: the other tr
 other number. `attachment`, of a split: the other translation is that of the same words under another tree, in which a
 prepositional phrase hangs on the verb instead of the object or the other way round, or a relative clause on another
 noun; without the tree, neither is wrong. Beside the text lie the trees, trees.en.conllu, for `--parser conllu
---parser-model`; and, of `attachment`, those of which the other translations are, other.en.conllu, for `fairseq-syntax
-whatif --pairs`. `readings.test.txt` and `readings.challenge.txt` have a line for each sentence: `several` if it has
+--parser-model`; and, of `attachment`, those of which the other translations are, other.en.conllu, for `contrast
+--both-trees`. `readings.test.txt` and `readings.challenge.txt` have a line for each sentence: `several` if it has
 another translation under another tree, else `one`, for `fairseq-syntax compare --by label:FILE`.
 """
 

@@ -29,7 +29,7 @@ from fairseq_syntax.experiment.schedule import at_once, chosen_runs, held_folder
 from fairseq_syntax.files import written
 from fairseq_syntax.tools.verb import Verb, positive
 
-VERBS = {"contrast": "pairs", "whatif": "pairs", "attachment": "gold", "unparsed": "inputs"}
+VERBS = {"contrast": "pairs", "attachment": "gold", "unparsed": "inputs"}
 """Verb of a probe -> what it needs."""
 
 
@@ -39,8 +39,8 @@ class Probe:
 
     Fields:
         name: of the folder of its records.
-        verb: contrast, whatif or attachment of fairseq-syntax, or unparsed: translate without a parse.
-        pairs: folder of minimal pairs, for contrast and whatif.
+        verb: contrast or attachment of fairseq-syntax, or unparsed: translate without a parse.
+        pairs: folder of minimal pairs, for contrast.
         gold: treebank, for attachment.
         trees: file of trees for contrast, in the folder of the kind that a system reads; without one, Stanza parses.
         inputs: for unparsed: split -> text of its source, below the output folder.

@@ -74,7 +74,6 @@ plt.rcParams.update(
 )
 
 _DPI = 300
-_ABOVE = 0.1  # inches between a picture and its title
 _PIXELS = 60_000  # matplotlib draws fewer than 2^16 in each direction
 NO_DATE = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
@@ -135,12 +134,9 @@ def check_finite(weights: np.ndarray, what: str) -> None:
         )
 
 
-def save_figure(figure, path: str | Path, title: str | None = None) -> None:
-    """Save a figure atomically in the format of the suffix (.png, .svg, .pdf), with a title above it, and close it."""
+def save_figure(figure, path: str | Path) -> None:
+    """Save a figure atomically in the format of the suffix (.png, .svg, .pdf), and close it."""
     path = Path(path)
-    if title:
-        above = 1 + _ABOVE / figure.get_size_inches()[1]
-        figure.text(0.5, above, shown(title), ha="center", va="bottom", parse_math=False)
     dpi = min(_DPI, _PIXELS / max(figure.get_size_inches()))
     try:
         settled(figure)

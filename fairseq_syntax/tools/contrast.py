@@ -8,20 +8,31 @@ the model needs trees, the source is parsed; --parser conllu --parser-model FILE
 A folder of pairs has src.LANGUAGE, tgt.correct.LANGUAGE and tgt.incorrect.LANGUAGE, one sentence per line, as in
 DistilLingEval, and optionally details.tsv: a header, then one row per pair.
 
+With --both-trees, each source has two trees (trees.LANGUAGE.conllu and other.LANGUAGE.conllu in the folder), and the
+incorrect translation is the right one under the other tree. The model translates and scores under both (models with
+latent trees take the tree instead of their own), and the program counts how often the translation under a tree is its
+reference, and how often the model prefers this reference.
+
 examples:
   fairseq-syntax contrast data-bin --path pascal.pt --pairs pairs/agreement --parser conllu \\
       --parser-model pairs/agreement/trees.en.conllu --output pascal.json
   fairseq-syntax contrast data-bin --path lisa.pt --pairs pairs/agreement --beside pascal.json
   fairseq-syntax contrast data-bin --path transformer.pt --pairs lingeval/np_agreement
+  fairseq-syntax contrast data-bin --path pascal.pt --pairs pairs/attachment --both-trees --output trees.json
   fairseq-syntax contrast --pairs pairs/agreement --beside transformer.json pascal.json --format markdown
 """
 
 import argparse
 import sys
+from pathlib import Path
 
 from ..files import written
+from ..trees.alignment import align_tree
+from ..trees.conllu import Sentence, TreeFormatError, read_conllu
 from . import verb
 
+_TREES = "trees", "other"
+"""Names of the files of trees in a folder of pairs, for the correct and for the incorrect translation."""
 _FILES = {"source": "sources", "correct": "correct translations", "incorrect": "incorrect translations"}
 
 
@@ -38,7 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--output", metavar="FILE", help="record of this system, as JSON; - is stdout, instead of the tables")
     add("--source-prefix", default="", metavar="TOKENS", help="tokens to put before every source, such as <translate>")
     add("--source-suffix", default="", metavar="TOKENS", help="tokens to put after every source")
+    add("--both-trees", action="store_true", help="score and translate every source under the two trees of the folder")
     verb.add_parsers(parser)
+    verb.add_search(parser)
     verb.add_shared(parser, "--max-tokens")
     verb.add_format(parser)
     verb.add_shared(parser, "--overwrite")
@@ -51,6 +64,8 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     files = [getattr(args, name) for name in _FILES]
     if (args.pairs is None) != all(files) or (args.pairs and any(files)):
         parser.error("give --pairs, or --source, --correct and --incorrect")
+    if args.both_trees and not (args.pairs and args.path and not args.beside):
+        parser.error("--both-trees: give --pairs and a model, without --beside")
 
 
 def contrast(
@@ -102,7 +117,92 @@ def contrast(
     return record
 
 
+def contrast_trees(model, folder: str, name: str | None = None, max_tokens: int = 4000, **search):
+    """Translate and score pairs under both trees of each. Returns `evaluate.tree_pairs.TreePairs` and the pairs.
+
+    Args:
+        model: a `whatif.GivenTrees`.
+        folder: folder of pairs, see `evaluate.minimal_pairs.find_pairs`, with their trees.
+        name, max_tokens: see `contrast`.
+        search: options of fairseq-generate: `beam`, `max_len_a`, `max_len_b`.
+
+    Raises ValueError: files do not match, or do not fit the model.
+    """
+    from ..evaluate.minimal_pairs import find_pairs, read_pairs
+    from ..evaluate.tree_pairs import TreePairs
+    from .latent_trees import Cutter
+    from .models import encode_line, pieces_of, words_of
+
+    loaded, (files, details) = model.loaded, find_pairs(folder)
+    pairs = read_pairs(**files, details=details)
+    places = [f"{pairs.source_path}:{number}" for number in range(1, len(pairs) + 1)]
+    cutter, dictionary = Cutter(loaded), loaded.task.target_dictionary
+    cut = [cutter.of_line(text, place) for text, place in zip(pairs.sources, places, strict=True)]
+    both = zip(*(_read_trees(folder, kind, [words for words, _ in cut], places) for kind in _TREES), strict=True)
+    encoded = [model.encode(source, tree) for (_, source), trees in zip(cut, both, strict=True) for tree in trees]
+    members = [
+        [loaded.pieces(text, target=True) for text in texts]
+        for texts in zip(pairs.correct, pairs.incorrect, strict=True)
+    ]
+    # both references under both trees; the four scores of a pair share a batch
+    sources = [ids for ids in encoded for _ in range(2)]
+    targets = [encode_line(dictionary, text) for texts in members for _ in _TREES for text in texts]
+    loaded.check_lengths(
+        [(len(s), len(t)) for s, t in zip(sources, targets, strict=True)], [p for p in places for _ in range(4)]
+    )
+    scores = loaded.total_scores(sources, targets, max_tokens, 4).reshape(-1, 2, 2)
+    best = loaded.translate(loaded.as_dataset(encoded), [len(ids) for ids in encoded], max_tokens, **search)
+    outputs = [pieces_of(dictionary, hyp["tokens"]) for hyp in best]
+    pieces = [text.split() for texts in members for text in texts]
+    refs, hyps = (
+        [" ".join(words_of(row, loaded.subword_type(None, target=True))[0]) for row in side]
+        for side in (pieces, outputs)
+    )
+    refs, hyps = ([side[i : i + 2] for i in range(0, len(side), 2)] for side in (refs, hyps))
+    return TreePairs(name or loaded.name, pairs.digest, refs, hyps, scores.tolist(), pairs.details), pairs
+
+
+def _read_trees(folder: str, kind: str, words: list[list[str]], places: list[str]) -> list[Sentence]:
+    """The trees of one kind, for sources with these words and places.
+
+    Raises TreeFormatError: the file is missing, has other words, or has a sentence without a parse.
+    """
+    files = sorted(Path(folder).glob(f"{kind}.*.conllu*"))
+    if len(files) != 1:
+        raise TreeFormatError(
+            f"{folder}: {len(files)} files {kind}.*.conllu; each pair needs both trees, as "
+            "examples/agreement/pairs.py writes them for attachment"
+        )
+    trees = list(read_conllu(files[0]))
+    if len(trees) != len(words):
+        raise TreeFormatError(f"{files[0]}: {len(trees)} trees, but there are {len(words)} pairs; give one per pair")
+    for tree in trees:
+        if not tree.is_parsed:
+            raise TreeFormatError(f"{files[0]}:{tree.line}: the sentence has no parse (HEAD is _); parse it")
+    return [
+        align_tree(tree, forms, f"{place} ({files[0]}:{tree.line})")
+        for tree, forms, place in zip(trees, words, places, strict=True)
+    ]
+
+
+def _run_trees(args: argparse.Namespace) -> None:
+    from ..evaluate.contrast import columns_of
+    from ..evaluate.tree_pairs import tables
+    from .whatif import GivenTrees
+
+    model = GivenTrees(args.path, args.data, args.cpu)
+    record, pairs = contrast_trees(model, args.pairs, args.name, args.max_tokens, **verb.search_of(args))
+    if args.output:
+        with written(args.output) as out:
+            out.write(record.as_json())
+    if args.output != "-":
+        print(tables(record, columns_of(pairs), args.format))
+
+
 def run(args: argparse.Namespace) -> None:
+    if args.both_trees:
+        _run_trees(args)
+        return
     from ..evaluate.contrast import Record, check_records, read_record, tables
     from ..evaluate.minimal_pairs import find_pairs, read_pairs
 

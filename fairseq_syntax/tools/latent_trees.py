@@ -22,10 +22,10 @@ from ..data.text.recipe import Side
 from ..data.text.tokenizers import add_joiners, normalize
 from ..files import checksum
 from ..trees import word_scores
-from ..trees.conllu import Sentence, read_conllu, without_parse
+from ..trees.conllu import UNPARSED, Sentence, read_conllu, without_parse
 from ..trees.spanning import DECODERS
 from ..trees.subwords import cut_control_tokens, split_words, without_joiners
-from .models import Loaded, NothingToShow, architectures, encode_line
+from .models import Loaded, NothingToShow, encode_line, pieces_of
 from .verb import input_lines, input_name, is_conllu
 
 Evidence = StrEnum("Evidence", "scores marginals")
@@ -160,27 +160,37 @@ def read_sentences(path: str, cutter: Cutter, collapse_ranges: bool = False) -> 
 
 
 def read_split(loaded: Loaded, subset: str, cutter: Cutter) -> Iterator[tuple[Sentence, CutSentence]]:
-    """The source side of a split, with `<unk>` for unknown pieces.
+    """The source side of a split, with `<unk>` for unknown pieces, and with its trees.
 
     The stored syntax tells the ends of words, if the split has it, because unknown pieces hide them.
     """
-    split = loaded.load_split(subset)
-    cfg = loaded.task.cfg
-    prefix = split_prefix(utils.split_paths(cfg.data)[0], subset, cfg.source_lang, cfg.target_lang)
-    stored = None if prefix is None else ArrayReader(f"{prefix}.words")
-    dictionary = loaded.task.source_dictionary
+    split, task, dictionary = loaded.load_split(subset), loaded.task, loaded.task.source_dictionary
+    folder, pair = utils.split_paths(task.cfg.data)[0], (task.cfg.source_lang, task.cfg.target_lang)
+    prefix = split_prefix(folder, subset, *pair) if hasattr(task, "syntax_dictionary") else None
+    tags = {name: task.syntax_dictionary(name) for name in ("deprels", "upos")} if prefix else {}
+    stored = {name: ArrayReader(f"{prefix}.{name}") for name in ("words", "heads", *tags)} if prefix else {}
     for i in range(len(split)):
-        ids = [token for token in split.src[i].tolist() if token not in (dictionary.eos(), dictionary.bos())]
-        pieces = [dictionary[token] for token in ids]
+        pieces = pieces_of(dictionary, split.src[i])
         place = f"{subset}, sentence {i}"
-        row = [] if stored is None else stored[i]
-        if len(row) == len(pieces) + 1:
-            of_token = row[:-1].tolist()
-            words = _words_of_pieces(pieces, of_token, int(row[-1]))
-            yield without_parse(words), CutSentence(pieces, of_token, len(words), place)
-        else:
+        row = stored["words"][i] if stored else []
+        if len(row) != len(pieces) + 1:
             words, source = cutter.of_tokens(pieces, place)
             yield without_parse(words), source
+            continue
+        of_token, heads = row[:-1].tolist(), stored["heads"][i].astype("int64").tolist()
+        words = _words_of_pieces(pieces, of_token, int(row[-1]))
+        named = [[tags[name][number] for number in stored[name][i].tolist()] for name in tags]
+        tree = without_parse(words) if UNPARSED in heads else Sentence(words, heads, *named)
+        yield tree, CutSentence(pieces, of_token, len(words), place)
+
+
+def read_input(loaded: Loaded, cutter: Cutter, args) -> Iterator[tuple[Sentence, CutSentence]]:
+    """The sentences that --text, --input or --subset name; see `verb.add_sentences`."""
+    if args.text is not None:
+        return iter([cutter.of_sentence(args.text, "--text")])
+    if args.subset:
+        return read_split(loaded, args.subset, cutter)
+    return read_sentences(args.input, cutter, args.collapse_ranges)
 
 
 def _words_of_pieces(pieces: Sequence[str], word_of_piece: Sequence[int], count: int) -> list[str]:
@@ -194,21 +204,6 @@ def _words_of_pieces(pieces: Sequence[str], word_of_piece: Sequence[int], count:
 # --- through the model --------------------------------------------------------------------------------------------
 
 
-def check_latent(loaded: Loaded) -> None:
-    """Raise NothingToShow if a model has no latent trees."""
-    model = loaded.model
-    has_heads = getattr(model, "latent_heads", None) is not None
-    if has_heads and not getattr(model, "has_latent_trees", True):
-        raise NothingToShow(
-            f"{loaded.path}: --lgp-graph {model.encoder.parser.graph} learns no heads of words; only latent does"
-        )
-    if not has_heads:
-        raise NothingToShow(
-            f"{loaded.path}: the architecture {loaded.architecture} has no latent trees; "
-            f"give one of {architectures('latent_heads')}"
-        )
-
-
 class TreeInducer:
     """Decodes trees over words from a model's `latent_heads`, with a `TreeDecoder` and `Evidence`.
 
@@ -217,7 +212,8 @@ class TreeInducer:
     """
 
     def __init__(self, loaded: Loaded, decoder: str = "mst", evidence: str = "scores", batch_size: int = 64):
-        check_latent(loaded)
+        if not getattr(loaded.model, "has_latent_trees", False):
+            raise NothingToShow(f"{loaded.path}: the architecture {loaded.architecture} has no latent trees")
         self.loaded = loaded
         self.decode = DECODERS[decoder]
         self.names = _NAMES[evidence]

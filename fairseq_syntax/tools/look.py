@@ -2,17 +2,16 @@
 
 It draws every kind of picture that the model supports, or only those of --kind:
   tree         latent tree
-  graph        latent graph: the arcs above a probability. Below the words of both is the tree of CoNLL-U input
-  heads        source side: parent-scaled heads of PASCAL, the parsing head of LISA or planted heads, in the first layer
-               that has them; for models with latent trees, the probability of every head for every dependent, root
-               first. If a tree is given or read, the parent of every word is framed
-  annotations  for these models, M: the syntactic annotation of every source token
+  graph        latent graph: the arcs above a probability. Below the words of both is the tree of the input
+  heads        source side: attention heads that learn from trees, in the first layer that has them; for models with
+               latent trees, the probability of every head for every dependent, root first. If a tree is given or
+               read, the parent of every word is framed
+  annotations  the syntactic annotation of every source token
 The other kinds show the decoder, with the reference of a split, or with its own translation of a text:
   translation  attention of each word of the translation to the source words
-  syntax       the same for attention to syntax: sa_nmt and fa_nmt (the _shared ones attend to content with the same
-               weights), and SDAtt next to global attention
-  gate         use of syntax: tokens coloured by the norm of the gate (sa_nmt, fa_nmt)
-  position     the position that SDAtt and local attention predict, over the attention around it
+  syntax       the same for attention to syntax, where it has weights of its own
+  gate         use of syntax: tokens coloured by the norm of the gate
+  position     the predicted position, over the attention around it
 
 Text is raw where the data say how it was segmented; otherwise, its tokens are separated by spaces, and are joined into
 words by --subword-type. --output writes the latent trees of all sentences, and draws nothing unless --draw is given;
@@ -36,7 +35,7 @@ from itertools import islice
 from pathlib import Path
 
 from ..files import refuse_existing, written
-from ..trees.conllu import Sentence, TreeFormatError, find_cycle, format_sentence, read_conllu
+from ..trees.conllu import Sentence, TreeFormatError, find_cycle, format_sentence
 from ..trees.text import numbered_lines
 from ..trees.universal_dependencies import universal_labels
 from . import verb
@@ -53,7 +52,6 @@ def look(
     decoder: str = "mst",
     evidence: str = "scores",
     threshold: float = 0.1,
-    pieces: bool = False,
     **search,
 ) -> dict:
     """Draw a model's view of a sentence: kind -> matplotlib figure.
@@ -64,7 +62,6 @@ def look(
         kinds: names from `KINDS`; None for all that the model supports.
         decoder, evidence: decoder of the latent tree, see `latent_trees.TreeInducer`.
         threshold: lowest probability of arcs in the graph.
-        pieces: whether to draw attention between subwords instead of words.
         search: options of fairseq-generate for the translation.
 
     Raises NothingToShow: the model does not support these kinds; ValueError: the sentence cannot be parsed, or is too
@@ -84,7 +81,7 @@ def look(
     figures, reasons = {}, []
     for kind in kinds or KINDS:
         try:
-            figures[kind] = draw(loaded, shown, kind, decoder, evidence, threshold, pieces)
+            figures[kind] = draw(loaded, shown, kind, decoder, evidence, threshold)
         except (NothingToShow, TooLarge) as error:
             if kinds:
                 raise
@@ -126,9 +123,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     verb.add_checkpoint_arguments(parser)
     verb.add_system(parser)
-    add("--text", help="one sentence, its tokens separated by spaces")
-    add("--input", metavar="FILE", help="text, or CoNLL-U if it ends in .conllu, plain or .gz; - is text from stdin")
-    add("--subset", help="split of DATA, instead of --input")
+    verb.add_sentences(parser)
     add("--constituents", metavar="FILE", help="output of --rnng-tree-output, plain or .gz; - is stdin")
     add(
         "--sentence",
@@ -139,8 +134,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--kind", nargs="+", choices=KINDS, help="what to draw (default: all that the model supports)")
     add("--draw", metavar="PATH", help="one picture (.svg, .png or .pdf), or a folder for N-KIND.svg (default: look)")
-    add("--title", metavar="TEXT", help="title above the picture")
-    add("--pieces", action="store_true", help="draw attention between subwords instead of words")
     add("--output", metavar="FILE", help="latent trees of all sentences, CoNLL-U; - is stdout")
     add(
         "--threshold",
@@ -149,8 +142,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="lowest probability of arcs in a graph (default: 0.1)",
     )
-    verb.add_shared(parser, "--collapse-ranges")
-    verb.add_shared(parser, "--subword-type")
     verb.add_tree_arguments(parser)
     verb.add_parsers(parser)
     verb.add_search(parser)
@@ -160,8 +151,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if sum(option is not None for option in (args.text, args.input, args.subset, args.constituents)) != 1:
         parser.error("give one of --text, --input, --subset and --constituents")
-    without = args.constituents or (args.input and verb.is_conllu(args.input) and args.draw and not args.output)
-    verb.check_model_arguments(parser, args, required=not without)
+    verb.check_model_arguments(parser, args, required=not args.constituents)
     if _is_picture(args.draw) and max(len(args.sentence or ()), len(args.kind or ())) > 1:
         parser.error(f"--draw {args.draw}: holds one picture; give a folder for several")
     if args.draw and Path(args.draw).suffix and not _is_picture(args.draw):
@@ -176,15 +166,12 @@ def run(args: argparse.Namespace) -> None:
     verb.find_model(args)
     if args.constituents:
         _run_constituents(args)
-    elif not args.path:
-        _draw_given_tree(args)
     else:
         _run_model(args)
 
 
 def _run_model(args: argparse.Namespace) -> None:
-    from ..systems.parser.task import DependencyParsingTask
-    from .latent_trees import Cutter, TreeInducer, nth, read_sentences, read_split
+    from .latent_trees import Cutter, TreeInducer, nth, read_input
     from .models import load
     from .views import show_sentence, show_split
 
@@ -193,16 +180,11 @@ def _run_model(args: argparse.Namespace) -> None:
     refuse_existing([args.output, *dict.fromkeys(pictures)], args.overwrite)
     verb.refuse_inputs([args.output, *pictures], [args.input])
     loaded = load(args.path, args.data, args.cpu)
-    if args.subset and isinstance(loaded.task, DependencyParsingTask):
+    if args.subset and loaded.task.target_dictionary is None:
         raise ValueError(f"--subset {args.subset}: the data of {loaded.name} are treebanks; give --input FILE.conllu")
     inducer = TreeInducer(loaded, args.decoder, args.evidence, args.batch_size) if args.output else None
     cutter = Cutter(loaded, args.subword_type)
-    if args.text is not None:
-        sentences = iter([cutter.of_sentence(args.text, "--text")])
-    elif args.subset:
-        sentences = read_split(loaded, args.subset, cutter)
-    else:
-        sentences = read_sentences(args.input, cutter, args.collapse_ranges)
+    sentences = read_input(loaded, cutter, args)
     if drawn:
         # read as little as possible, so that a wrong number is refused soon
         sentences = list(sentences if args.output else islice(sentences, max(0, *places) + 1))
@@ -216,8 +198,8 @@ def _run_model(args: argparse.Namespace) -> None:
             else:
                 shown = show_sentence(loaded, sentence, source, args.subword_type, **verb.search_of(args))
             kinds = args.kind or (None if not _is_picture(args.draw) else _first(loaded))
-            figures = look(loaded, shown, kinds, args.decoder, args.evidence, args.threshold, args.pieces)
-            _save(figures, drawn, place, args.overwrite, args.title)
+            figures = look(loaded, shown, kinds, args.decoder, args.evidence, args.threshold)
+            _save(figures, drawn, place, args.overwrite)
     if inducer:
         write_trees(inducer, sentences, args.output)
         if note := inducer.note():
@@ -234,30 +216,15 @@ def _path(path: str, place: int, kind: str) -> str:
     return path if _is_picture(path) else str(Path(path, f"{place}-{kind}.svg"))
 
 
-def _save(figures: dict, path: str, place: int, overwrite: bool, title: str | None) -> None:
+def _save(figures: dict, path: str, place: int, overwrite: bool) -> None:
     """Save the pictures of a sentence."""
     from ..pictures.figures import save_figure
 
     paths = {kind: _path(path, place, kind) for kind in figures}
     refuse_existing(list(paths.values()), overwrite)
     for kind, figure in figures.items():
-        save_figure(figure, paths[kind], title)
+        save_figure(figure, paths[kind])
         print(paths[kind], file=sys.stderr)
-
-
-def _draw_given_tree(args: argparse.Namespace) -> None:
-    """Draw trees of a CoNLL-U file, without a model."""
-    from ..pictures.dependency_trees import draw_tree
-    from .latent_trees import nth
-
-    for place in dict.fromkeys(args.sentence or [0]):
-        tree = nth(read_conllu(args.input), place)
-        tree = tree.collapse_ranges() if args.collapse_ranges else tree
-        if not tree.is_parsed or not len(tree):
-            raise TreeFormatError(f"{args.input}:{tree.line}: the sentence has no tree (HEAD is _), or no words")
-        tags = tree.upos if any(tag != "_" for tag in tree.upos) else None
-        figure = draw_tree(tree.forms, tree.heads, labels=tree.deprels, tags=tags)
-        _save({"tree": figure}, args.draw, place, args.overwrite, args.title)
 
 
 def _run_constituents(args: argparse.Namespace) -> None:
@@ -279,7 +246,7 @@ def _run_constituents(args: argparse.Namespace) -> None:
         figures = {"trees": draw_trees(pair)}
         if len(pair.attention) and not _is_picture(drawn):
             figures["attention"] = draw_node_attention(pair)
-        _save(figures, drawn, place, args.overwrite, args.title)
+        _save(figures, drawn, place, args.overwrite)
 
 
 main = verb.Verb(__doc__, add_arguments, run, check)

@@ -15,7 +15,7 @@ import torch
 from fairseq import utils
 from fairseq.data import Dictionary, LanguagePairDataset, data_utils
 from fairseq.dataclass.configs import GenerationConfig
-from fairseq.models import ARCH_MODEL_REGISTRY, BaseFairseqModel
+from fairseq.models import BaseFairseqModel
 from fairseq.tasks import FairseqTask
 from fairseq.tokenizer import tokenize_line
 from torch import Tensor
@@ -267,15 +267,6 @@ def load(path: str, data: str | None = None, cpu: bool = False, **options) -> Lo
     model, task = build(path, state)
     device = best_device(cpu)
     return Loaded(task, model.to(device), architecture_of(state), path, device, read_search(Path(path).parent))
-
-
-def architectures(declared: str) -> str:
-    """Names of the architectures whose models have a certain attribute, or that it lists, without those for tests."""
-    names = set()
-    for name, model in ARCH_MODEL_REGISTRY.items():
-        declaration = getattr(model, declared, ())
-        names.update(declaration if isinstance(declaration, tuple) else (name,))
-    return ", ".join(sorted(name for name in names if not name.endswith("_tiny")))
 
 
 def encode_line(dictionary: Dictionary, line: str | Sequence[str]) -> Tensor:

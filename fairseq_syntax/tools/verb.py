@@ -294,6 +294,15 @@ def add_format(parser: argparse.ArgumentParser, *more: str) -> None:
     )
 
 
+def add_sentences(parser: argparse.ArgumentParser) -> None:
+    """Add --text, --input and --subset, one of which names sentences, and what belongs to them."""
+    add = parser.add_argument
+    add("--text", help="one sentence: raw text, or its tokens separated by spaces")
+    add("--input", metavar="FILE", help="text, or CoNLL-U if it ends in .conllu, plain or .gz; - is text from stdin")
+    add("--subset", help="split of DATA, instead of --input")
+    add_shared(parser, "--collapse-ranges", "--subword-type")
+
+
 def add_scoring(parser: argparse.ArgumentParser) -> None:
     """Add --tokenize and --remove-bpe, for scores of translations."""
     add = parser.add_argument

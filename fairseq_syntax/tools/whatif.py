@@ -6,16 +6,9 @@ the same words (--trees). The output shows the trees, with a * for differences f
 its log-probability under each tree; and the source word that each word of a translation attends to most. The edited
 tree must have one root.
 
-  PASCAL, tags, DASA, SDAtt, chen17, LGP-NMT with --lgp-graph dep   read the tree
-  LISA                     attends by the tree instead of its own prediction, as with --lisa-gold-parses
-  SA-NMT, FA-NMT           the tree replaces the probabilities of heads (subwords attach to the first one of their word)
-  LGP-NMT (latent)         the same; it still predicts labels
-  UNI and SEQ of LGP-NMT, RNNGs, models without syntax              take no tree and are not supported
-Models with latent trees also translate under their own tree; without a parse, the edit starts from their best tree.
-
---pairs reads a folder of sentences with two trees and a translation for each (from examples/agreement/pairs.py), and
-counts how often the translation under each tree is the reference for that tree, and how often the model prefers this
-reference.
+A model that reads trees reads this one, and attends by it where it would predict one; in a model with latent trees, it
+replaces the probabilities of heads (subwords attach to the first one of their word). Such models also translate under
+their own tree; without a parse, the edit starts from their best tree.
 
 examples:
   fairseq-syntax whatif agreement-pascal --text "some teachers had found the fields in the schools ." --head 9=4
@@ -23,7 +16,6 @@ examples:
   echo 'the dog saw the cat in the garden .' | fairseq-syntax whatif data-bin --path pascal.pt --input - --head 8=5 \\
       --label 8=nmod
   fairseq-syntax whatif data-bin --path pascal.pt --input one.conllu --trees other.conllu
-  fairseq-syntax whatif data-bin --path pascal.pt --pairs pairs/attachment --output pascal.json
 """
 
 import argparse
@@ -31,19 +23,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from pathlib import Path
 
 from ..data.parsers import ParserOptions
-from ..files import written
 from ..trees.alignment import align_tree
-from ..trees.conllu import UNPARSED, Sentence, TreeFormatError, behind_tokens, quoted, read_conllu, without_parse
+from ..trees.conllu import Sentence, TreeFormatError, behind_tokens, quoted, read_conllu, without_parse
 from ..trees.edits import edited
 from ..trees.subwords import cut_control_tokens
 from . import verb
 
 MINUS = "\N{MINUS SIGN}"
-TREES = ("trees", "other")
-"""Names of the files of trees in a folder of pairs, for the correct and for the incorrect translation."""
 
 
 @dataclass(frozen=True)
@@ -161,8 +149,7 @@ class GivenTrees:
         clamped = set(getattr(model, "clamped_by", ()))
         if not (reads or clamped) or task.target_dictionary is None:
             raise ValueError(
-                f"{path}: {self.loaded.architecture} takes no dependency tree: it neither reads trees nor has "
-                "latent ones; give PASCAL, LISA, tags, DASA, SDAtt, chen17, LGP-NMT or SA-NMT"
+                f"{path}: {self.loaded.architecture} takes no dependency tree: it neither reads trees nor has its own"
             )
         self.latent = not reads
         self.tags_only = bool(reads) and reads <= TAG_DICTIONARIES.keys()
@@ -218,25 +205,6 @@ class GivenTrees:
         if not tree.is_parsed:
             raise TreeFormatError(f"{place}: {quoted(' '.join(sentence.forms))} has no parse; give one to change")
         return tree
-
-    def stored_tree(self, subset: str, number: int, words: Sequence[str]) -> Sentence | None:
-        """The binarized tree of a sentence in a split, or None."""
-        from fairseq import utils
-
-        from ..data.arrays import ArrayReader, split_prefix
-
-        cfg = self.loaded.task.cfg
-        prefix = split_prefix(utils.split_paths(cfg.data)[0], subset, cfg.source_lang, cfg.target_lang)
-        if prefix is None:
-            return None
-        heads = ArrayReader(f"{prefix}.heads")[number].astype("int64").tolist()
-        if len(heads) != len(words) or UNPARSED in heads:
-            return None
-        tags = {}
-        for name in ("deprels", "upos"):
-            dictionary = self.loaded.task.syntax_dictionary(name)
-            tags[name] = [dictionary[i] for i in ArrayReader(f"{prefix}.{name}")[number].tolist()]
-        return Sentence(list(words), heads, tags["deprels"], tags["upos"])
 
 
 def whatif(
@@ -357,91 +325,11 @@ def _hypotheses(loaded, encoded: Sequence, places: Sequence[str], max_tokens: in
     return [hypothesis["tokens"].cpu() for hypothesis in best]
 
 
-# --- over pairs ---------------------------------------------------------------------------------------------------
-
-
-def whatif_pairs(
-    model: GivenTrees,
-    folder: str,
-    subword_type: str | None = None,
-    max_tokens: int = 4000,
-    **search,
-):
-    """Translate and score pairs under both trees of each. Returns `evaluate.tree_pairs.TreePairs` and the pairs.
-
-    Args:
-        folder: folder of pairs, see `evaluate.minimal_pairs.find_pairs`, with their trees.
-        subword_type, search: see `whatif`.
-        max_tokens: largest batch, in tokens.
-
-    Raises ValueError: files do not match, or do not fit the model.
-    """
-    from ..evaluate.minimal_pairs import find_pairs, read_pairs
-    from ..evaluate.tree_pairs import TreePairs
-    from .latent_trees import Cutter
-    from .models import encode_line, pieces_of, words_of
-
-    loaded = model.loaded
-    files, details = find_pairs(folder)
-    pairs = read_pairs(**files, details=details)
-    places = [f"{pairs.source_path}:{number}" for number in range(1, len(pairs) + 1)]
-    cutter, dictionary = Cutter(loaded, subword_type), loaded.task.target_dictionary
-    cut = [cutter.of_line(text, place) for text, place in zip(pairs.sources, places, strict=True)]
-    both = _read_trees(folder, [words for words, _ in cut], places)
-    encoded = [model.encode(source, tree) for (_, source), trees in zip(cut, both, strict=True) for tree in trees]
-    members = [
-        [loaded.pieces(text, target=True) for text in texts]
-        for texts in zip(pairs.correct, pairs.incorrect, strict=True)
-    ]
-
-    def joined(pieces: list[str]) -> str:
-        return " ".join(words_of(pieces, loaded.subword_type(subword_type, target=True))[0])
-
-    twice = [place for place in places for _ in TREES]
-    hyps = [joined(pieces_of(dictionary, ids)) for ids in _hypotheses(loaded, encoded, twice, max_tokens, search)]
-    # score both references under both trees; the four scores of a pair share a batch
-    sources = [ids for ids in encoded for _ in range(2)]
-    targets = [encode_line(dictionary, text) for texts in members for _ in TREES for text in texts]
-    scores = loaded.total_scores(sources, targets, max_tokens, 4).reshape(-1, 2, 2)
-    references = [[joined(text.split()) for text in texts] for texts in members]
-    hyps = [hyps[i : i + 2] for i in range(0, len(hyps), 2)]
-    return TreePairs(loaded.name, pairs.digest, references, hyps, scores.tolist(), pairs.details), pairs
-
-
-def _read_trees(folder: str, words: list[list[str]], places: list[str]) -> list[tuple[Sentence, Sentence]]:
-    """Both trees of every pair, for sources with these words and places.
-
-    Raises TreeFormatError: a file is missing, has other words, or has a sentence without a parse.
-    """
-    sides = []
-    for name in TREES:
-        files = sorted(Path(folder).glob(f"{name}.*.conllu*"))
-        if len(files) != 1:
-            raise TreeFormatError(
-                f"{folder}: {len(files)} files {name}.*.conllu; each pair needs both trees, as "
-                "examples/agreement/pairs.py writes them for attachment"
-            )
-        trees = list(read_conllu(files[0]))
-        if len(trees) != len(words):
-            raise TreeFormatError(
-                f"{files[0]}: {len(trees)} trees, but there are {len(words)} pairs; give one per pair"
-            )
-        for number, (tree, forms, place) in enumerate(zip(trees, words, places, strict=True)):
-            trees[number] = align_tree(tree, forms, f"{place} ({files[0]}:{tree.line})")
-            if not tree.is_parsed:
-                raise TreeFormatError(f"{files[0]}:{tree.line}: the sentence has no parse (HEAD is _); parse it")
-        sides.append(trees)
-    return list(zip(*sides, strict=True))
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verb.add_checkpoint_arguments(parser)
     verb.add_system(parser)
     add = parser.add_argument
-    add("--input", metavar="FILE", help="text, or CoNLL-U if it ends in .conllu, plain or .gz; - is text from stdin")
-    add("--text", help="one sentence, its tokens separated by spaces")
-    add("--subset", help="split of DATA, instead of --input")
-    add("--pairs", metavar="FOLDER", help="folder of pairs of trees and translations, instead of one sentence")
+    verb.add_sentences(parser)
     add("--sentence", type=int, default=0, metavar="N", help="sentence of the input, from 0 (default: 0)")
     add(
         "--head",
@@ -455,13 +343,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--trees", metavar="FILE", help="CoNLL-U; its trees over the same words are compared, too")
     add("--no-parse", action="store_true", help="also translate without a parse")
     add("--draw", type=verb.picture, metavar="PICTURE", help="picture of trees and translations (.svg, .png or .pdf)")
-    add("--title", metavar="TEXT", help="title above the picture")
-    verb.add_shared(parser, "--collapse-ranges", "--subword-type")
     verb.add_parsers(parser)
     verb.add_search(parser)
-    verb.add_shared(parser, "--max-tokens")
     verb.add_format(parser)
-    add("--output", metavar="FILE", help="record of --pairs, as JSON; - is stdout, instead of the tables")
     verb.add_shared(parser, "--overwrite")
 
 
@@ -483,12 +367,8 @@ def _label(text: str) -> tuple[int, str]:
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     verb.check_model_arguments(parser, args)
-    if sum(option is not None for option in (args.text, args.input, args.subset, args.pairs)) != 1:
-        parser.error("give one of --text, --input, --subset and --pairs")
-    if args.pairs and (args.head or args.label or args.trees or args.draw or args.no_parse):
-        parser.error("--pairs names both trees of every sentence; leave out --head, --label, --trees and --draw")
-    if args.output and not args.pairs:
-        parser.error("--output: needs --pairs; give the folder")
+    if sum(option is not None for option in (args.text, args.input, args.subset)) != 1:
+        parser.error("give one of --text, --input and --subset")
     for name in ("head", "label"):
         words = [word for word, _ in getattr(args, name)]
         for word in words:
@@ -498,15 +378,14 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from ..pictures.figures import save_figure
+    from .latent_trees import Cutter, nth, read_input
 
     verb.find_model(args)
     model = GivenTrees(args.path, args.data, args.cpu)
-    if args.pairs:
-        _run_pairs(model, args)
-        return
+    sentences = read_input(model.loaded, Cutter(model.loaded, args.subword_type), args)
     result = whatif(
         model,
-        _sentence(model, args),
+        nth(sentences, args.sentence),
         dict(args.head),
         dict(args.label),
         args.trees,
@@ -520,34 +399,8 @@ def run(args: argparse.Namespace) -> None:
         print(f"fairseq-syntax whatif: {note}", file=sys.stderr)
     print(result.tables(args.format))
     if args.draw:
-        save_figure(result.figure(), args.draw, args.title)
+        save_figure(result.figure(), args.draw)
         print(args.draw, file=sys.stderr)
 
 
-def _sentence(model: GivenTrees, args: argparse.Namespace) -> tuple:
-    """The sentence selected by the options, with its input to the model."""
-    from .latent_trees import Cutter, nth, read_sentences, read_split
-
-    cutter = Cutter(model.loaded, args.subword_type)
-    if args.text is not None:
-        return cutter.of_sentence(args.text, "--text")
-    if args.input:
-        return nth(read_sentences(args.input, cutter, args.collapse_ranges), args.sentence)
-    sentence, source = nth(read_split(model.loaded, args.subset, cutter), args.sentence)
-    return model.stored_tree(args.subset, args.sentence, sentence.forms) or sentence, source
-
-
-def _run_pairs(model: GivenTrees, args: argparse.Namespace) -> None:
-    from ..evaluate.contrast import columns_of
-    from ..evaluate.tree_pairs import tables
-
-    search = verb.search_of(args)
-    record, pairs = whatif_pairs(model, args.pairs, args.subword_type, args.max_tokens, **search)
-    if args.output:
-        with written(args.output) as out:
-            out.write(record.as_json())
-    if args.output != "-":
-        print(tables(record, columns_of(pairs), args.format))
-
-
-main = verb.Verb(__doc__, add_arguments, run, check, outputs=("draw", "output"))
+main = verb.Verb(__doc__, add_arguments, run, check, outputs=("draw",))

@@ -41,9 +41,9 @@ verb = "contrast"
 pairs = "$OUT/pairs/attachment"
 trees = "test.en.conllu"
 [whatif]
-verb = "whatif"
+verb = "contrast"
 pairs = "$OUT/pairs/attachment"
-options = "--beam 2 --max-len-b 30"
+options = "--both-trees --beam 2 --max-len-b 30"
 [unparsed]
 verb = "unparsed"
 inputs = { challenge = "corpus/challenge.en" }

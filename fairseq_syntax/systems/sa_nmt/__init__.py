@@ -10,14 +10,6 @@ Architectures: `sa_nmt` (weights of its own for M), `sa_nmt_shared` (the words')
 `sa_nmt_1set` (M added to S); `fa_nmt`, `fa_nmt_shared` (β is a softmax); each also `_tiny`.
 """
 
-from .attention import SeparateSyntaxAttention, SharedSyntaxAttention
-from .head_selection import HeadDistribution, HeadSelection
 from .model import SyntaxAttentionModel
 
-__all__ = [
-    "HeadDistribution",
-    "HeadSelection",
-    "SeparateSyntaxAttention",
-    "SharedSyntaxAttention",
-    "SyntaxAttentionModel",
-]
+__all__ = ["SyntaxAttentionModel"]

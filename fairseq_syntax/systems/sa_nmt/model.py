@@ -72,7 +72,6 @@ class SyntaxAttentionModel(RecurrentModel):
     options = SyntaxAttentionOptions
     has_latent_trees = True
     clamped_by = ("piece_heads",)
-    gated_architectures = tuple(name for name, system in SYSTEMS.items() if system["sa_context"] != "one-set")
 
     @classmethod
     def build_attention(cls, args, task):
@@ -96,8 +95,12 @@ class SyntaxAttentionModel(RecurrentModel):
     def latent_heads(self, src_tokens, src_lengths=None):
         """Scores and marginals of the heads of the source tokens (B, T), see `HeadSelection.heads`."""
         source = self.encoder.source(src_tokens)
-        states, _ = self.encoder.annotate(source)
-        return self.encoder.memory.head_selection.heads(states, source)
+        return self.encoder.memory.head_selection.heads(self.encoder.annotate(source)[0], source)
+
+    def annotations(self, src_tokens):
+        """The syntactic annotations M (B, T, C) of the source tokens (eq. 12)."""
+        source = self.encoder.source(src_tokens)
+        return self.encoder.memory.head_selection(self.encoder.annotate(source)[0], source)
 
 
 def punctuation(dictionary) -> torch.Tensor:

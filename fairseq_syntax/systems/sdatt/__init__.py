@@ -11,18 +11,6 @@ Architectures: `sdatt`, `global_plus_sdatt`; `global_att`; `local_att`, `global_
 `global_plus_flexible`; `chen17`, `global_plus_chen17` (dependency units of Chen et al., EMNLP 2017); each also `_tiny`.
 """
 
-from .attention import AdditiveAttention, AdditiveMemory, FlexibleWeights, LocalWeights
-from .conditional_gru import ConditionalGRUDecoder
 from .model import SyntaxDirectedModel
-from .syntax_directed_attention import SyntaxDirectedMemory, SyntaxDirectedWeights
 
-__all__ = [
-    "AdditiveAttention",
-    "AdditiveMemory",
-    "ConditionalGRUDecoder",
-    "FlexibleWeights",
-    "LocalWeights",
-    "SyntaxDirectedMemory",
-    "SyntaxDirectedModel",
-    "SyntaxDirectedWeights",
-]
+__all__ = ["SyntaxDirectedModel"]

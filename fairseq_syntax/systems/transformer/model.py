@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 from typing import Optional
 
+import torch
 from fairseq.checkpoint_utils import prune_state_dict
 from fairseq.dataclass import FairseqDataclass
 from fairseq.dataclass.utils import gen_parser_from_dataclass
@@ -100,6 +101,17 @@ class SyntaxTransformerModel(HubModel, TransformerModel):
         )
         extra["syntax"] = encoder_out.get("syntax", [])
         return output, extra
+
+    def syntactic_heads(self, src_tokens, src_syntax=None):
+        """The first layer with heads that learn from trees: their attention (B, h, T, T), or None, and its number."""
+        numbers = [i for i, layer in enumerate(self.encoder.layers, 1) if getattr(layer, "uses_syntax", False)]
+        if not numbers:
+            return None, 0
+        # planted heads are heads like all others, unless a criterion compares them with parents
+        unknown = {"parent_pieces": torch.full_like(src_tokens, -1)}
+        results = (self.encoder(src_tokens, src_syntax=syntax)["syntax"] for syntax in (src_syntax, unknown))
+        [found, *_] = next(filter(None, results))
+        return found["planted_logits"].softmax(-1) if "planted_logits" in found else found.get("attention"), numbers[0]
 
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
         """As in fairseq, which looks for missing parameters before the layers that are kept have their new numbers."""

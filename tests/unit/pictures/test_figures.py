@@ -72,9 +72,9 @@ SHOWN = {
 def test_text_stays_text(tmp_path, kind):
     """In valid SVG, and in the fonts of PDF."""
     path = tmp_path / "picture.svg"
-    save_figure(KINDS[kind]([*SHOWN]), path, "\x02&quot;t")
-    assert {*SHOWN.values(), '\u2402"t'} <= set(texts_of(path))
-    save_figure(KINDS[kind](["Wort", "zwei"]), tmp_path / "picture.pdf", "title")
+    save_figure(KINDS[kind]([*SHOWN]), path)
+    assert {*SHOWN.values()} <= set(texts_of(path))
+    save_figure(KINDS[kind](["Wort", "zwei"]), tmp_path / "picture.pdf")
     pdf = (tmp_path / "picture.pdf").read_bytes()
     assert re.search(rb"/CIDFontType2\b", pdf) and not re.search(rb"/Type3\b", pdf)
 
@@ -148,7 +148,7 @@ def test_a_font_that_was_installed_later_is_found_and_used(tmp_path, caplog, fon
 def test_the_same_picture_is_the_same_file(tmp_path, suffix):
     files = []
     for name in ("one", "two"):
-        save_figure(KINDS["heads"](["a", "b"]), tmp_path / f"{name}.{suffix}", "t")
+        save_figure(KINDS["heads"](["a", "b"]), tmp_path / f"{name}.{suffix}")
         files.append((tmp_path / f"{name}.{suffix}").read_bytes())
     assert files[0] == files[1]
 

@@ -14,7 +14,10 @@ from integration import commands
 from fairseq_syntax.evaluate.minimal_pairs import write_pairs
 from fairseq_syntax.tools import contrast, perturb
 from fairseq_syntax.tools.models import Loaded, load
+from fairseq_syntax.trees.conllu import format_sentence, read_conllu
+from fairseq_syntax.trees.edits import edited
 
+SEARCH = ["--beam", 3, "--max-len-b", 12]
 ARCHITECTURES = ["transformer_tiny", "pascal_transformer_tiny", "chen17_tiny", "sa_nmt_shared_tiny"]
 
 
@@ -137,3 +140,57 @@ def test_unknown_words_and_ties_are_told(latent, trained, run, tmp_path):
     given = ["--path", trained("transformer_tiny"), "--cpu", "--pairs", tmp_path / "unknown"]
     assert run(latent.data, *given, "--format", "tsv").splitlines()[1].split("\t")[2:4] == ["0", "0.0"]
     assert "50.0% of the tokens are unknown; 1 pairs are tied" in run.said
+
+
+@pytest.fixture(scope="module")
+def tree_pairs(latent, trained, tmp_path_factory):
+    """Pairs of which every second has the translations that PASCAL makes under the two trees."""
+    folder = tmp_path_factory.mktemp("pairs")
+    checkpoint, rows, kept = trained("pascal_transformer_tiny"), [], []
+    trees = list(read_conllu(f"{latent.text}.en.conllu"))
+    lines = Path(f"{latent.text}.en").read_text().splitlines()
+    others = [edited(tree, {w: w - 1 for w in range(1, len(tree) + 1)}) if len(tree) > 1 else tree for tree in trees]
+    for name, sentences in (("trees", trees), ("other", others)):
+        (folder / f"{name}.conllu").write_text("".join(map(format_sentence, sentences)))
+    made = []
+    for name in ("trees", "other"):
+        parser = ["--parser", "conllu", "--parser-model", folder / f"{name}.conllu"]
+        given = ["--input", f"{latent.text}.en", "--cpu", *SEARCH, *parser]
+        found = commands.hypotheses(commands.run("fairseq-interactive", latent.data, "--path", checkpoint, *given))
+        made.append([found[number][1] for number in range(len(lines))])
+    for number, (source, one, other) in enumerate(zip(lines, *made, strict=True)):
+        if one != other:
+            other = other if len(kept) % 2 == 0 else f"{one} {one}"
+            rows.append({"source": source, "correct": one, "incorrect": other})
+            kept.append(number)
+    write_pairs(folder / "pairs", "en", "de", rows)
+    for name, sentences in (("trees", trees), ("other", others)):
+        chosen = "".join(format_sentence(sentences[number]) for number in kept)
+        (folder / "pairs" / f"{name}.en.conllu").write_text(chosen)
+    return SimpleNamespace(folder=folder / "pairs", size=len(kept))
+
+
+def test_counts_over_pairs_of_trees(latent, trained, run, tree_pairs, tmp_path):
+    pairs, model = (
+        tree_pairs,
+        [latent.data, "--path", trained("pascal_transformer_tiny"), "--cpu", "--both-trees", *SEARCH],
+    )
+    assert pairs.size >= 3
+    kept = tmp_path / "record.json"
+    output = run(*model, "--pairs", pairs.folder, "--format", "tsv", "--output", kept)
+    rows = {row[0]: row[1:3] for row in programs.tables(output)[0][1:]}
+    half = (pairs.size + 1) // 2
+    assert rows["translation under the tree = its reference"] == [str(pairs.size)] * 2
+    assert rows["translation under the other tree = its reference"] == [str(pairs.size), str(half)]
+    assert rows["both translations"] == [str(pairs.size), str(half)]
+    assert rows["the same translation under both"] == [str(pairs.size), "0"]
+    # the record has what the table says, pair by pair
+    record = json.loads(kept.read_text(encoding="utf8"))
+    assert record["counts"] == {name: int(cells[1]) for name, cells in rows.items()} and record["pairs"] == pairs.size
+    right = [found == wanted for found, wanted in zip(record["translations"], record["references"], strict=True)]
+    assert right == [i % 2 == 0 for i in range(pairs.size)]
+    run(*model, "--pairs", pairs.folder, "--output", kept, status=1)
+    assert "--overwrite" in run.said
+    (pairs.folder / "other.en.conllu").unlink()
+    run(*model, "--pairs", pairs.folder, status=1)
+    assert "0 files other.*.conllu; each pair needs both trees" in run.said

@@ -234,18 +234,6 @@ def test_a_picture_alone(latent, checkpoint, tmp_path, capsys):
     assert sorted(names) == sorted(f"{kind}-{i}" for kind in ("arc", "gold") for i in words)
 
 
-def test_a_treebank_is_drawn_without_a_model(tmp_path, capsys):
-    bank = tmp_path / "bank.conllu"
-    bank.write_text(TREEBANK)
-    picture = tmp_path / "tree.svg"
-    assert look.main(["--input", str(bank), "--draw", str(picture)]) == 0
-    assert len(re.findall(r'id="arc-\d+"', picture.read_text())) == 3
-    # every arc has its relation
-    (tree,) = read_conllu(bank)
-    labels = re.findall(r'id="label-arc-\d+".*?>([^<>\s]+)</text>', picture.read_text(), re.DOTALL)
-    assert labels == tree.deprels and "root" in labels
-
-
 # --- attention and gates ---------------------------------------------------------------------------------------------
 
 
@@ -254,7 +242,7 @@ def draw(latent, trained, tmp_path, capsys, monkeypatch):
     """Function: architecture, options -> the figure, which is not saved."""
     drawn = []
     keep = "fairseq_syntax.pictures.figures.save_figure"
-    monkeypatch.setattr(keep, lambda figure, path, title: drawn.append(figure))
+    monkeypatch.setattr(keep, lambda figure, path: drawn.append(figure))
 
     def call(arch, *options, training=()):
         arguments = [latent.data, "--path", trained(arch, *training), "--cpu", "--draw", tmp_path / "map.png"]
@@ -270,53 +258,65 @@ def labels(axis):
 
 
 def test_heads_of_latent_trees(latent, draw):
-    axis = draw("sa_nmt_shared_tiny", "--sentence", "1", "--pieces").axes[0]
-    pieces = latent.items[1].text().split()
-    assert labels(axis) == [pieces, ["ROOT", *pieces]]
+    number = next(i for i, item in enumerate(latent.items) if len(item.words) == len(item.text().split()) > 2)
+    axis, words = draw("sa_nmt_shared_tiny", "--sentence", str(number)).axes[0], latent.items[number].words
+    assert labels(axis) == [words, ["ROOT", *words]]
     weights = image_of(axis)
-    assert weights.shape == (len(pieces), len(pieces) + 1)
+    assert weights.shape == (len(words), len(words) + 1)
     assert weights.sum(1) == pytest.approx(1, abs=1e-4)
     assert weights[:, 0].sum() == pytest.approx(1, abs=1e-4), "one root"
 
 
-@pytest.mark.parametrize("arch", ["nmt_lstm_tiny", "transformer_tiny"])
-def test_attention_to_the_source(latent, draw, arch):
-    axis = draw(arch, "--kind", "translation", "--sentence", "2", "--pieces").axes[0]
-    source = latent.items[2].text().split()
-    target = (latent.text.parent / "test.de").read_text().splitlines()[2].split()
-    assert labels(axis) == [[*target, "</s>"], [*source, "</s>"]]
-    assert image_of(axis).shape == (len(target) + 1, len(source) + 1)
-    assert image_of(axis).sum(1) == pytest.approx(1, abs=1e-4)
+def of_pieces(arch, kind, checkpoint, data, sentence):
+    """Attention between the tokens of a sentence of the test set, as the model returns it."""
+    model, batch, extra = found_by(checkpoint, data, sentence)
+    net_input = batch["net_input"]
+    with torch.no_grad():
+        if kind != "heads":
+            return extra["attn"][0][0] if kind == "translation" else extra["syntax_attn"][0]
+        if arch == "pascal_transformer_tiny":
+            return model.encoder(net_input["src_tokens"], src_syntax=net_input["src_syntax"])["syntax"][0]["attention"][
+                0, 0
+            ]
+        heads = model.latent_heads(net_input["src_tokens"], net_input["src_lengths"])
+    return torch.cat((heads["root_marginals"][0, :-1, None], heads["arc_marginals"][0, :-1, :-1]), dim=1)
 
 
-def test_attention_between_words(latent, draw):
+@pytest.mark.parametrize(
+    ("arch", "kind"),
+    [
+        ("pascal_transformer_tiny", "heads"),
+        ("sa_nmt_tiny", "heads"),
+        ("sa_nmt_tiny", "translation"),
+        ("sa_nmt_tiny", "syntax"),
+        ("transformer_tiny", "translation"),
+    ],
+)
+def test_attention_between_words(latent, draw, trained, arch, kind):
     """Summed over the pieces of the attended word, and averaged over those of the attending word, one by one."""
     item = next(item for item in latent.items if len(item.words) < len(item.text().split()))
-    place = ["--sentence", str(latent.items.index(item))]
-    words, source = [*item.words, "</s>"], item.word_of_token
-    target = (latent.text.parent / "test.de").read_text().splitlines()[latent.items.index(item)]
+    number, words, source = latent.items.index(item), [*item.words, "</s>"], item.word_of_token
+    target = (latent.text.parent / "test.de").read_text().splitlines()[number]
     target = [*np.cumsum([0, *(not piece.endswith("@@") for piece in target.split())]).tolist()]
-    cases = [
-        ("pascal_transformer_tiny", "heads", source, source, words),
-        ("sa_nmt_tiny", "heads", source[:-1], [0, *(word + 1 for word in source[:-1])], ["ROOT", *item.words]),
-        ("sa_nmt_tiny", "translation", target, source, words),
-    ]
-    for arch, kind, rows, columns, names in cases:
-        of_pieces = draw(arch, *place, "--kind", kind, "--pieces").axes[0]
-        pieces = image_of(of_pieces)
-        axis = draw(arch, *place, "--kind", kind).axes[0]
-        expected = np.zeros((rows[-1] + 1, columns[-1] + 1))
-        for i, row in enumerate(rows):
-            for j, column in enumerate(columns):
-                if names[0] == "ROOT" and column == row + 1:
-                    column = 0  # arcs between the pieces of a word
-                expected[row, column] += pieces[i, j] / rows.count(row)
-        assert image_of(axis) == pytest.approx(expected, abs=1e-5)
-        assert labels(axis)[1] == names
-        if arch == "pascal_transformer_tiny":
-            framed = [int(patch.get_x() + 0.5) for patch in axis.patches]
-            assert framed == [*(i if head < 0 else head for i, head in enumerate(item.heads)), len(item.words)]
-            assert len(of_pieces.patches) == len(source), "every token's parent is framed"
+    rows, columns, names = target, source, words
+    if kind == "heads":
+        rows = source
+        if arch != "pascal_transformer_tiny":
+            rows, columns, names = source[:-1], [0, *(word + 1 for word in source[:-1])], ["ROOT", *item.words]
+    pieces = of_pieces(arch, kind, trained(arch), latent.data, number)
+    axis = draw(arch, "--sentence", str(number), "--kind", kind).axes[0]
+    expected = np.zeros((rows[-1] + 1, columns[-1] + 1))
+    for i, row in enumerate(rows):
+        for j, column in enumerate(columns):
+            if names[0] == "ROOT" and column == row + 1:
+                column = 0  # arcs between the pieces of a word
+            expected[row, column] += float(pieces[i, j]) / rows.count(row)
+    assert image_of(axis) == pytest.approx(expected, abs=1e-5)
+    assert labels(axis)[1] == names
+    framed = [int(patch.get_x() + 0.5) for patch in axis.patches]
+    parents = [*(i if head < 0 else head for i, head in enumerate(item.heads)), len(item.words)]
+    if kind == "heads":
+        assert framed == (parents if arch == "pascal_transformer_tiny" else [head + 1 for head in item.heads])
 
 
 def test_planted_heads_are_drawn_with_and_without_a_tree(tmp_path):
@@ -342,18 +342,6 @@ def found_by(checkpoint, data, sentence):
 
 def image_of(axis):
     return np.asarray(axis.images[0].get_array())
-
-
-@pytest.mark.parametrize("arch", ["sa_nmt_tiny", "sa_nmt_shared_tiny"])
-def test_attention_to_syntax(latent, draw, trained, arch):
-    axis = draw(arch, "--kind", "syntax", "--sentence", "2", "--pieces").axes[0]
-    _, _, extra = found_by(trained(arch), latent.data, 2)
-    expected = extra["attn"][0] if arch == "sa_nmt_shared_tiny" else extra["syntax_attn"]
-    assert image_of(axis) == pytest.approx(expected[0].numpy(), abs=1e-5)
-    assert axis.get_xlabel() == "attends to the syntax of"
-    assert arch == "sa_nmt_shared_tiny" or (expected - extra["attn"][0]).abs().max() > 1e-3
-    target = (latent.text.parent / "test.de").read_text().splitlines()[2].split()
-    assert labels(axis) == [[*target, "</s>"], [*latent.items[2].text().split(), "</s>"]]
 
 
 def test_norms_of_the_gate(latent, draw, trained):
@@ -435,7 +423,7 @@ def test_graphs_are_those_of_the_pieces(latent, trained, arch):
 def test_labels_are_the_parsers(treebank, trained_parser, latent, trained, tmp_path, monkeypatch):
     parser, shown = trained_parser(), []
     monkeypatch.setattr(views, "draw_graph", lambda words, found, **named: shown.append((words, found, named)))
-    monkeypatch.setattr("fairseq_syntax.pictures.figures.save_figure", lambda figure, path, title: None)
+    monkeypatch.setattr("fairseq_syntax.pictures.figures.save_figure", lambda figure, path: None)
     (sentence, *_) = read_conllu(treebank / "valid.conllu")
 
     def draw(*arguments):
@@ -454,11 +442,12 @@ def test_labels_are_the_parsers(treebank, trained_parser, latent, trained, tmp_p
     assert named["labels"] == [model.labels[i] for i in best]
     assert (named["gold"], named["tags"]) == (sentence.heads, sentence.upos)
     assert named["gold_labels"] == sentence.deprels and "nsubj:outer" in sentence.deprels
-    # a translator's labels have no names; a split has no tree
+    # a translator's labels have no names
     model = latent.data, "--path", trained("lgp_tiny")
     words, _, named = draw(*model, "--subset", "test", "--draw", tmp_path / "b.svg", "--sentence", "2")
     assert words == latent.items[2].words
-    assert (named["labels"], named.get("gold"), named["tags"]) == (None, None, None)
+    item = latent.items[2]
+    assert (named["labels"], named["gold"], named["tags"]) == (None, item.heads, item.upos)
 
 
 def test_labels_of_words_in_pieces(treebank, trained_parser):
@@ -484,7 +473,7 @@ def test_a_text_is_drawn_as_the_split_with_its_own_translation(latent, trained, 
     text = latent.items[2].text()
     search = ["--max-len-a", "0", "--max-len-b", "90"]
     assert look.main([*map(str, model), "--text", text, "--draw", str(tmp_path / "new"), *search]) == 0
-    kinds = ["heads", "tree", "graph", "annotations", "translation", "syntax", "gate"]
+    kinds = ["heads", "tree", "graph", "annotations", "translation", "gate"]
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(f"0-{kind}.svg" for kind in kinds)
     loaded = load(str(trained("sa_nmt_shared_tiny")), str(latent.data), True)
     figures = look.look(loaded, text, max_len_a=0, max_len_b=90)

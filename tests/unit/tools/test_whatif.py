@@ -1,6 +1,5 @@
 """fairseq-syntax whatif: translations and scores under a changed tree are those of fairseq-interactive under it."""
 
-import json
 import math
 import re
 import shlex
@@ -14,7 +13,6 @@ from integration import commands
 from matplotlib import pyplot as plt
 
 from fairseq_syntax.cli import program
-from fairseq_syntax.evaluate.minimal_pairs import write_pairs
 from fairseq_syntax.tools import whatif
 from fairseq_syntax.trees.conllu import ROOT, format_sentence, read_conllu
 from fairseq_syntax.trees.edits import edited
@@ -166,56 +164,6 @@ def test_the_picture_has_both_trees_and_marks_the_arc(run, changed, tmp_path, mo
     assert set(arcs) == {f"arc-{panel}-{word}" for panel in (0, 1) for word in range(size)}
     marked = [gid for gid, style in arcs.items() if style != "-"]
     assert marked == [f"arc-{panel}-{changed.word - 1}" for panel in (0, 1)], "in both trees"
-
-
-@pytest.fixture(scope="module")
-def pairs(latent, trained, tmp_path_factory):
-    """Pairs of which every second has the translations that PASCAL makes under the two trees."""
-    folder = tmp_path_factory.mktemp("pairs")
-    checkpoint, rows, kept = trained("pascal_transformer_tiny"), [], []
-    trees = list(read_conllu(f"{latent.text}.en.conllu"))
-    lines = Path(f"{latent.text}.en").read_text().splitlines()
-    others = [edited(tree, {w: w - 1 for w in range(1, len(tree) + 1)}) if len(tree) > 1 else tree for tree in trees]
-    for name, sentences in (("trees", trees), ("other", others)):
-        (folder / f"{name}.conllu").write_text("".join(map(format_sentence, sentences)))
-    made = []
-    for name in ("trees", "other"):
-        parser = ["--parser", "conllu", "--parser-model", folder / f"{name}.conllu"]
-        given = ["--input", f"{latent.text}.en", "--cpu", *SEARCH, *parser]
-        found = commands.hypotheses(commands.run("fairseq-interactive", latent.data, "--path", checkpoint, *given))
-        made.append([found[number][1] for number in range(len(lines))])
-    for number, (source, one, other) in enumerate(zip(lines, *made, strict=True)):
-        if one != other:
-            other = other if len(kept) % 2 == 0 else f"{one} {one}"
-            rows.append({"source": source, "correct": one, "incorrect": other})
-            kept.append(number)
-    write_pairs(folder / "pairs", "en", "de", rows)
-    for name, sentences in (("trees", trees), ("other", others)):
-        chosen = "".join(format_sentence(sentences[number]) for number in kept)
-        (folder / "pairs" / f"{name}.en.conllu").write_text(chosen)
-    return SimpleNamespace(folder=folder / "pairs", size=len(kept))
-
-
-def test_counts_over_pairs(run, verb, pairs, tmp_path):
-    assert pairs.size >= 3
-    kept = tmp_path / "record.json"
-    output = run("pascal_transformer_tiny", "--pairs", pairs.folder, "--format", "tsv", "--output", kept)
-    rows = {row[0]: row[1:3] for row in tables(output)[0][1:]}
-    half = (pairs.size + 1) // 2
-    assert rows["translation under the tree = its reference"] == [str(pairs.size)] * 2
-    assert rows["translation under the other tree = its reference"] == [str(pairs.size), str(half)]
-    assert rows["both translations"] == [str(pairs.size), str(half)]
-    assert rows["the same translation under both"] == [str(pairs.size), "0"]
-    # the record has what the table says, pair by pair
-    record = json.loads(kept.read_text(encoding="utf8"))
-    assert record["counts"] == {name: int(cells[1]) for name, cells in rows.items()} and record["pairs"] == pairs.size
-    right = [found == wanted for found, wanted in zip(record["translations"], record["references"], strict=True)]
-    assert right == [i % 2 == 0 for i in range(pairs.size)]
-    run("pascal_transformer_tiny", "--pairs", pairs.folder, "--output", kept, status=1)
-    assert "--overwrite" in verb.said
-    (pairs.folder / "other.en.conllu").unlink()
-    run("pascal_transformer_tiny", "--pairs", pairs.folder, status=1)
-    assert "0 files other.*.conllu; each pair needs both trees" in verb.said
 
 
 @pytest.mark.parametrize(("page", "lines"), [("docs/getting-started.md", 4), ("README.md", 3)])
