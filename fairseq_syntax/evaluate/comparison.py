@@ -183,6 +183,15 @@ class Comparison:
         """Tables of scores, tests and buckets for every metric."""
         return tables(self.content, form)
 
+    def figure(self):
+        """The scores of the first metric by bucket, as a matplotlib figure. Raises ValueError: there are no buckets."""
+        if not self.content["buckets"]:
+            raise ValueError("--draw: the length of the source is not known; give --source")
+        names = [system["name"] for system in self.content["systems"]]
+        from .bucket_pictures import draw_buckets  # of matplotlib, which takes long to import
+
+        return draw_buckets(self.content["buckets"], names, self.content["metrics"][0]["name"])
+
 
 def compare(
     systems: Mapping[str, Mapping[str, str]],

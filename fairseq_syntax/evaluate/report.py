@@ -15,6 +15,7 @@ from ..pictures.dependency_trees import draw_tree
 from ..pictures.figures import NO_DATE, plt, settled
 from ..trees.text import visible
 from ..version import __version__
+from .bucket_pictures import draw_buckets
 from .comparison import Comparison, Evaluation, bucket_table, notes, score_tables, settings, test_notes
 from .tables import TableFormat
 from .verdicts import verdicts
@@ -34,6 +35,7 @@ def page(compared: Comparison, title: str, most: int = 50) -> str:
     content, metric = compared.content, compared.content["metrics"][0]["name"]
     kinds = [(f"{metric} by {kind['title']}, 95 % intervals", kind) for kind in content["buckets"]]
     table = partial(bucket_table, content, form=TableFormat.html)
+    names = [system["name"] for system in content["systems"]]
     return _PAGES.get_template("page.html.jinja2").render(
         title=title,
         version=__version__,
@@ -41,7 +43,10 @@ def page(compared: Comparison, title: str, most: int = 50) -> str:
         verdicts=verdicts(content),
         scores=[(caption, _captioned(html, caption)) for caption, html in score_tables(content, TableFormat.html)],
         notes=test_notes(content),
-        buckets=[(caption, _captioned(table(kind), caption), notes(kind)) for caption, kind in kinds],
+        buckets=[
+            (caption, _picture(draw_buckets([kind], names, metric)), _captioned(table(kind), caption), notes(kind))
+            for caption, kind in kinds
+        ],
         sentences=list(_sentences(compared, metric, most)),
         settings=Markup(settings(content, TableFormat.html)),
     )

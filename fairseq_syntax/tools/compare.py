@@ -24,7 +24,7 @@ examples:
 import argparse
 import json
 
-from .verb import Verb, add_format, add_scoring, positive
+from .verb import Verb, add_format, add_scoring, add_shared, picture, positive
 
 METRICS = ("BLEU", "chrF", "chrF++", "TER", "RIBES")
 _KINDS = ("length", "depth", "longest-dependency", "relation:NAME", "label:FILE")
@@ -46,9 +46,12 @@ def scoring_of(args: argparse.Namespace) -> dict:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_systems(parser)
     add_scores(parser)
-    add_buckets(parser.add_argument_group("breakdown"))
+    buckets = parser.add_argument_group("breakdown")
+    add_buckets(buckets)
+    buckets.add_argument("--draw", type=picture, metavar="PICTURE", help="scores by bucket (.svg, .png or .pdf)")
     add_chance(parser.add_argument_group("tests and intervals"))
     add_format(parser, "json")
+    add_shared(parser, "--overwrite")
 
 
 def add_scores(parser: argparse.ArgumentParser) -> None:
@@ -149,10 +152,15 @@ def run(args: argparse.Namespace) -> None:
     from ..evaluate.comparison import compare
 
     compared = compare(**scoring_of(args))
+    figure = compared.figure() if args.draw else None
     if args.format == "json":
         print(json.dumps(compared.content, ensure_ascii=False, indent=1))
     else:
         print("\n\n".join(compared.tables(args.format)))
+    if figure:
+        from ..pictures.figures import save_figure
+
+        save_figure(figure, args.draw)
 
 
-main = Verb(__doc__, add_arguments, run, check)
+main = Verb(__doc__, add_arguments, run, check, outputs=("draw",))

@@ -77,7 +77,7 @@ def test_no_block_is_left_out():
 @pytest.mark.parametrize(
     ("session", "made"),
     [
-        ("site", {"tree.svg", "pictures", "graph.svg", "test.trees", "trees", "map.png"}),
+        ("site", {"tree.svg", "pictures", "graph.svg", "test.trees", "trees", "lengths.png", "map.png"}),
     ],
 )
 def test_it_runs_from_top_to_bottom(session, made, tmp_path, real_data):

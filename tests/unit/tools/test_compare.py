@@ -5,6 +5,7 @@ import random
 import re
 import statistics
 import sys
+import xml.etree.ElementTree
 from functools import partial
 from itertools import pairwise
 from types import ModuleType, SimpleNamespace
@@ -310,6 +311,22 @@ def test_seed(world, run):
     assert found[0] == found[3]
 
 
+def test_picture(world, run, refused):
+    base, system = world.pair()
+    picture = world.folder / "new" / "lengths.svg"
+    options = ("--draw", picture, "--min-bucket", 1, "--metrics", "chrF")
+
+    def texts() -> set[str]:
+        root = xml.etree.ElementTree.parse(picture).getroot()
+        return {line for element in root.iter("{http://www.w3.org/2000/svg}text") for line in element.itertext()}
+
+    labels = world.text("labels", ["$x$" if i % 2 else "b_1$ $c" for i in range(len(world.sources))])
+    run("--system", "the base", base, "--system", "_a$b$", system, *options, "--by", f"label:{labels}")
+    assert {"the base", "_a$b$", "chrF", "(95 % intervals)", "$x$", "b_1$ $c"} <= texts()
+    assert f"{picture}: exists already; give --overwrite" in refused(*two(base, system), *options)
+    assert [path.name for path in picture.parent.iterdir()] == ["lengths.svg"]
+
+
 def test_notes_on_tests(world, capsys):
     """What is known of other seeds, what Holm's correction is over, and a sign test that contradicts the score."""
     references = world.references
@@ -525,6 +542,10 @@ def test_files_that_do_not_fit(world, refused):
     base, system = world.pair()
     bare = world.generated("a.generated", world.worse, references=False, sources=False)
     assert "a.generated: no references (T- lines); give --reference" in refused(*two(bare, bare))
+    reference = world.text("ref", world.references)
+    picture = world.folder / "x.png"
+    said = refused(*two(bare, bare, "--reference", reference, "--draw", picture))
+    assert said == "--draw: the length of the source is not known; give --source" and not picture.exists()
     assert "pip install 'unbabel-comet>=2'" in refused(*two(base, system, "--comet", "Unbabel/wmt22-comet-da"))
 
 

@@ -147,7 +147,7 @@ def test_an_option_is_called_the_same_in_every_verb():
     assert [name for name, dests in found.items() if len(dests) > 1] == []
     gone = ("ids", "sentences", "plot", "pictures", "edges", "inputs", "draws")
     assert not found.keys() & {f"--{name}" for name in gone}
-    assert set(found["--draw"]["draw"]) == {"look", "whatif"}
+    assert set(found["--draw"]["draw"]) == {"look", "compare", "whatif"}
     assert set(found["--first"]["first"]) == {"average"} and "--evidence" in found
 
 
