@@ -68,21 +68,6 @@ def test_a_part(benchmarks, capsys, monkeypatch, tmp_path, part):
     assert all(said in output for said in PARTS[part]), output
 
 
-@pytest.mark.slow
-def test_all_in_one_run(tmp_path):
-    """As `make bench` runs it, which has no other checkout."""
-    command = [sys.executable, FOLDER / "run.py", "--quick", "--json", tmp_path / "kept.json"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-    measured = figures(tmp_path / "kept.json")
-    assert list(measured) == [name for name in PARTS if name != "changes"]
-    for part, of_part in measured.items():
-        assert_ratios(of_part)
-        assert all(said in done.stdout for said in PARTS[part]), part
-    assert "torch" in done.stdout.splitlines()[0]
-    assert not any(said in done.stdout for said in PARTS["changes"])
-
-
 def test_ratios_are_kept(benchmarks, monkeypatch, tmp_path):
     run, timing, speed = benchmarks("run"), benchmarks("timing"), {"peer": 2.0, "ours": 1.0, "new": 1.0}
 

@@ -436,7 +436,7 @@ def of_table(kind, options="", run="", trees=(), first=None, needs="pytest", say
         if first is not None:
             world.preprocess("--overwrite", *first.split())
             world.capsys.readouterr()
-        return KINDS[kind](world, *(options or run).format(**places).split(), **given)
+        return KINDS[kind](world, *(word.format(**places) for word in (options or run).split()), **given)
 
     return provoke
 

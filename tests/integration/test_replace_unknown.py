@@ -163,21 +163,6 @@ def test_generate_replaces_unknown_words(rare, checkpoint, tmp_path, arch, side)
     assert scores[0] == pytest.approx(scores[1])
 
 
-def test_ensembles_copy_by_their_mean_attention(rare, checkpoint):
-    paths = [checkpoint("nmt_lstm_tiny"), checkpoint("nmt_lstm_tiny").with_name("checkpoint_other.pt")]
-    state = torch.load(paths[0], weights_only=True)
-    for value in state["model"].values():
-        value *= 1.3
-    torch.save(state, paths[1])
-    output = commands.run(
-        *("fairseq-generate", rare.raw, "--path", ":".join(map(str, paths)), *DECODING),
-        *("--dataset-impl", "raw", "--replace-unk", ""),
-    )
-    found = {number: text for number, (_, text) in hypotheses(output).items()}
-    assert found == expected_lines(rare, paths, {})
-    assert found != expected_lines(rare, paths[:1], {})
-
-
 def test_interactive_copies_words_that_no_dictionary_has(rare, checkpoint):
     options = ["--path", checkpoint(PASCAL), "--input", rare.text, *DECODING, "--buffer-size", 10, "--batch-size", 4]
     options += ["--parser", "conllu", "--parser-model", f"{rare.text}.conllu"]

@@ -130,18 +130,6 @@ def test_translation_is_fairseqs_with_trees_and_without():
         torch.testing.assert_close(found["encoder_out"][0], expected)
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"planted_heads": [0]}, "plants no head; use --arch transformer"),
-        ({"planted_heads": [9]}, "--planted-heads 9: give 0 to"),
-    ],
-)
-def test_options_that_contradict_are_refused(options, says):
-    with pytest.raises(ValueError, match=says):
-        small_models.build("planted_transformer", **{**SIZES, **options})
-
-
 def test_models_and_data_without_what_it_needs_are_refused():
     model, stock = both()
     criterion = PlantedHeadsCriterion(small_models.TASK, False, 0.1)
