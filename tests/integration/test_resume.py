@@ -36,15 +36,15 @@ def train_killed(data_bin, directory, when: str, *options) -> list[dict]:
 def test_no_half_written_checkpoint_has_a_final_name(data_bin, tmp_path):
     """Killed while it writes the second checkpoint, then while it copies one to checkpoint_last."""
     whole, directory = tmp_path / "whole", tmp_path / "run"
-    uninterrupted = train(data_bin, whole, "--max-epoch", "3")
-    options = ["--max-epoch", "3", "--save-interval-updates", "3", "--disable-validation"]
+    uninterrupted = train(data_bin, whole, "--max-epoch", "2")
+    options = ["--max-epoch", "2", "--save-interval-updates", "3", "--disable-validation"]
     for when in ("save 2", "copy 1"):
         train_killed(data_bin, directory, when, *options)
         left = sorted(path.name for path in directory.iterdir())
         assert any(name.endswith(".tmp") for name in left), left
         for path in directory.glob("*.pt"):
             assert commands.parameters(path), path
-    found = train(data_bin, directory, "--max-epoch", "3")
+    found = train(data_bin, directory, "--max-epoch", "2")
     start = min(int(record["num_updates"]) for record in found if "loss" in record)
     assert start > 1
     for key in ("loss", "train_loss", "valid_loss"):
