@@ -30,16 +30,6 @@ def test_demo_scores_both_systems_and_draws(tmp_path):
     assert (tmp_path / "demo" / "attention.png").stat().st_size > 10_000
 
 
-@pytest.mark.slow
-def test_latent_tree_scores_both_systems_and_looks_at_the_trees(tmp_path):
-    out = tmp_path / "quick"
-    printed = quick_run("latent_tree/quick.sh", out, ("latent_tree_rnng", "char_lstm"), agreement=False)
-    trees = (out / "latent_tree_rnng.test.trees").read_text(encoding="utf-8")
-    assert len(re.findall(r"^(?:TS|TT|TA)-\d+\t", trees, re.MULTILINE)) == 600
-    assert all(len(re.findall(rf"^{side} +found ", printed, re.MULTILINE)) == 3 for side in ("source", "target"))
-    assert len(list((out / "trees").glob("*-trees.svg"))) == 3
-
-
 @pytest.mark.parametrize("script", ["quickstart.sh", "latent_tree/quick.sh"])
 @pytest.mark.parametrize("there", [["thesis.tex"], ["quick.log", "demo.log", "checkpoints/best.pt"]])
 def test_folders_of_others_and_checkpoints_of_recipes_are_left_alone(tmp_path, script, there):

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from fairseq.models import ARCH_MODEL_REGISTRY
 from golden import families
 from golden.families import FAMILIES, SENTENCES, SHARED, SMOOTHED
 from integration import commands
@@ -26,6 +27,11 @@ NO_DROPOUT = ("latent_tree_rnng", "lgp_parser")
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     return families.copies(tmp_path_factory.mktemp("families"))
+
+
+def test_every_model_of_ours_is_here():
+    ours = {cls for cls in ARCH_MODEL_REGISTRY.values() if cls.__module__.startswith("fairseq_syntax.")}
+    assert ours == {ARCH_MODEL_REGISTRY[name] for name in SYSTEMS if name != "transformer"}
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

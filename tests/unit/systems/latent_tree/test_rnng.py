@@ -183,30 +183,6 @@ def test_greedy_trees_are_the_best_actions_of_the_replay_however_long_sentences_
         assert best.tolist() == actions[row, step].tolist()
 
 
-def test_trees_that_are_drawn_by_seeds_depend_on_them_alone(monkeypatch):
-    """Not on other sentences, nor on how long they wait for them."""
-    sides = Sides(12, seed=3)
-    lengths, text = sides.lengths[0], torch.from_numpy(sides.texts[0])
-    seeds = [(5, i) for i in range(12)]
-
-    def grow(rows):
-        given = given_text(text[rows], lengths[rows])
-        drawn = [seeds[row] for row in rows]
-        found = grow_trees(sides.encoder, lengths[rows], LIMITS, given, seeds=drawn).actions
-        return [row[row != Action.NOP].tolist() for row in found]
-
-    rows = list(range(12))
-    trees = grow(rows)
-    assert len({tuple(tree) for tree in trees}) > 6
-    for wait in (0.0, 1.0):
-        monkeypatch.setattr(growing, "WAIT", wait)
-        assert grow(rows) == trees
-    assert [grow([row])[0] for row in rows] == trees
-    assert grow(rows[::-1]) == trees[::-1]
-    seeds = [(6, i) for i in range(12)]
-    assert grow(rows) != trees
-
-
 @pytest.mark.parametrize("seeded", [True, False])
 def test_sampled_trees_follow_the_policy(seeded):
     """A chi-square test of 8,000 draws against the probabilities of all trees of two symbols."""

@@ -76,37 +76,6 @@ def test_random_policies(policy):
         assert "x" * (limits.max_consecutive + 1) not in nts
 
 
-def all_rows(length, limits):
-    """Every legal sequence of actions to the end, all of a length at a time."""
-    state = Transitions(torch.tensor([length]), limits)
-    rows = torch.zeros((1, 0), dtype=torch.long)
-    finished = []
-    while len(rows):
-        row, action = state.legal().nonzero(as_tuple=True)
-        state.select(row)
-        state.step(action)
-        rows = torch.cat((rows[row], action[:, None]), dim=1)
-        finished += rows[~state.live].tolist()
-        going = state.live.nonzero().squeeze(1)
-        state.select(going)
-        rows = rows[going]
-    return finished
-
-
-@pytest.mark.parametrize(
-    ("length", "trees", "sequences"), [(0, 1, 3), (1, 3, 14), (2, 14, 70), (3, 70, 353), (4, 353, 1782)]
-)
-def test_number_of_trees(length, trees, sequences):
-    """The end may come at any depth: a sentence has as many sequences of actions as one of a symbol more has trees."""
-    limits = Limits(max_open=3, max_consecutive=2, actions_per_symbol=8)
-    rows = all_rows(length, limits)
-    assert len(rows) == len({tuple(row) for row in rows}) == sequences
-    assert sorted(rows) == sorted(oracle.all_action_rows(length, 3, 2, 8 * length + 6))
-    found = {oracle.tree_of(row) for row in rows}
-    assert len(found) == trees
-    assert found == (set(oracle.all_trees(length, 3, 2)) if length else {()})
-
-
 @given(st.integers(0, 10**6), st.integers(1, 8), st.integers(0, 9), st.sampled_from(list(POLICIES)))
 def test_what_comes_later_does_not_change_what_is_legal(seed, length, other, policy):
     """The same beginning in a text that is cut, or longer: the same is legal until the shorter one ends."""

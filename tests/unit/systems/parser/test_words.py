@@ -134,33 +134,6 @@ def test_added_words_are_as_if_there_from_the_start(words, unseen, lowercase, ca
         assert torch.equal(grown(tokens), whole(tokens))
 
 
-class Counted(nn.EmbeddingBag):
-    """Counts the bags that it computed."""
-
-    bags = 0
-
-    def forward(self, *args):
-        self.bags += len(args[0])
-        return super().forward(*args)
-
-
-def test_in_evaluation_the_dictionary_is_computed_once():
-    module = build().eval()
-    table = module.ngrams
-    table.__class__ = Counted
-    tokens = torch.tensor([[4, 5, 9]])
-    with torch.no_grad():
-        first = module(tokens)
-        module.eval()  # as fairseq before every batch
-        assert torch.equal(module(tokens), first)
-        assert table.bags == len(module.bag)
-        module._symbols.append("new")
-        module.follow()
-        module(torch.tensor([[len(module.bag) - 1]]))
-        assert table.bags == len(module.bag)  # that one only
-    assert module(tokens).requires_grad  # who wants gradients gets them, also in evaluation
-
-
 def train_behind_the_counter(module):
     """As fairseq's optimizer of 16 bits writes."""
     module.train()
