@@ -11,7 +11,6 @@ from probes import read_probes
 from table import interval, signed
 
 from fairseq_syntax.evaluate.tables import TableFormat, format_table, mean_and_deviation
-from fairseq_syntax.evaluate.tree_pairs import BOTH_TRANSLATIONS, tree_pairs_of
 from fairseq_syntax.experiment.answer import rivals, tested
 from fairseq_syntax.experiment.plan import Plan, PlanError, read_plan
 from fairseq_syntax.experiment.run import read_records
@@ -170,7 +169,8 @@ def systems(records: Records) -> str:
 
 
 def _both_translations(of_seeds: dict[str, dict]) -> str:
-    return mean_and_deviation(100 * tree_pairs_of(r).measures()[BOTH_TRANSLATIONS].mean() for r in of_seeds.values())
+    pairs = (list(zip(r["references"], r["translations"], strict=True)) for r in of_seeds.values())
+    return mean_and_deviation(100 * sum(refs == hyps for refs, hyps in some) / len(some) for some in pairs)
 
 
 def by_depth(records: Records) -> str:

@@ -4,15 +4,16 @@ Buckets below a minimum size are merged with a neighbour.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..trees.alignment import fit_tree
 from ..trees.conllu import ROOT, Sentence, read_conllu
 from ..trees.subwords import without_joiners
-from ..trees.text import quoted, read_lines
+from ..trees.text import read_lines
 from .corpus import Corpus, check_count
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def read_parses(path: str | Path, numbers: Sequence[int], sources: Sequence[str]
 
     Args:
         numbers: N numbers of sentences, from 0.
-        sources: N texts, compared with the words of the trees; None to skip this check.
+        sources: N texts, compared with the words of the trees in lower case; None to skip this check.
 
     Raises ValueError as `read_conllu` does, or if the number of trees or the words of a tree are wrong.
     """
@@ -148,26 +149,12 @@ def read_parses(path: str | Path, numbers: Sequence[int], sources: Sequence[str]
     check_count(len(trees), numbers, str(path), "trees", "give each one")
     if sources is not None:
         for number, source in zip(numbers, sources, strict=True):
-            _check_words(
-                trees[number], without_joiners(source.split()), f"{path}:{trees[number].line}: sentence {number + 1}"
-            )
+            tree = trees[number]
+            if "<unk>" not in source + "".join(tree.forms):  # which fairseq may have joined to the word before it
+                words = without_joiners(source.lower().split())
+                lower = replace(tree, forms=[form.lower() for form in tree.forms])
+                fit_tree(lower, words, f"{path}:{tree.line}: sentence {number + 1}")
     return [trees[number] for number in numbers]
-
-
-def _check_words(sentence: Sentence, words: list[str], place: str) -> None:
-    """Raise ValueError if the words of a tree are not those of the source; <unk> matches any word."""
-    for tree in (sentence, sentence.collapse_ranges()):
-        forms = " ".join(tree.forms).split()  # one may hold a space
-        pairs = zip(words, forms, strict=False)
-        same = all(word.lower() == form.lower() or "<unk>" in word + form for word, form in pairs)
-        if same and len(words) == len(forms):
-            return
-    if "<unk>" in "".join(words) and len(words) < len(sentence):
-        return  # in fairseq's output, an unknown piece of sentencepiece is joined to the word before it
-    raise ValueError(
-        f"{place} is {quoted(' '.join(sentence.forms))} in the tree, but {quoted(' '.join(words))} in the source; give "
-        "the trees of the source, and see --remove-bpe"
-    )
 
 
 def depth(tree: Sentence) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .metrics import MeanMetric
+from .metrics import MeanMetric, Texts
 
 
 class Comet(MeanMetric):
@@ -38,18 +38,16 @@ class Comet(MeanMetric):
             raise ValueError(f"--comet {model}: cannot be loaded: {' '.join(str(error).split())}") from None
         self._id = path.resolve().parent.parent.name if path.is_file() else model
 
-    def statistics(
-        self, hypotheses: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str] | None = None
-    ) -> np.ndarray:
+    def statistics(self, hyps: Texts, refs: Sequence[Texts], sources: Texts | None = None) -> np.ndarray:
         if sources is None:
             raise ValueError("--comet: COMET reads the source, which is not known; give --source")
-        if not hypotheses:
+        if not hyps:
             return np.zeros((0, self.columns))
         from torch import cuda
 
         samples = [
-            {"src": source, "mt": hypothesis, "ref": of_sentence[0]}
-            for source, hypothesis, of_sentence in zip(sources, hypotheses, references, strict=True)
+            {"src": source, "mt": hyp, "ref": of_sentence[0]}
+            for source, hyp, of_sentence in zip(sources, hyps, refs, strict=True)
         ]
         prediction = self._model.predict(samples, batch_size=16, gpus=int(cuda.is_available()), progress_bar=False)
         return self._as_statistics(prediction.scores)

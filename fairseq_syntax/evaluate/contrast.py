@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -171,13 +171,18 @@ def tables(records: list[Record], pairs: Pairs, form: str) -> str:
         ]
         header = [f"against {first.name}", f"{first.name} alone", "system alone", "p McNemar"]
         shown.append(format_table(header, rows, form))
-    for name, groups in groups_of(columns_of(pairs), tell=True).items():
-        header = [name, "pairs"]
-        for record in records:
-            header += [record.name if len(records) > 1 else "accuracy", "low", "high"]
-        rows = [(label, len(group), *(x for r in records for x in share(r.right[group]))) for label, group in groups]
-        shown.append(format_table(header, rows, form))
-    return "\n\n".join(shown)
+    hits = {record.name if len(records) > 1 else "accuracy": record.right for record in records}
+    return "\n\n".join([*shown, *group_tables(columns_of(pairs), hits, form)])
+
+
+def group_tables(columns: dict[str, list[str]], hits: dict[str, np.ndarray], form: str) -> Iterator[str]:
+    """Tables of shares by group, for each of `columns`; hits: name -> (N,) whether it is true of each pair."""
+    header = [x for name in hits for x in (name, "low", "high")]
+    for name, groups in groups_of(columns, tell=True).items():
+        rows = [
+            (label, len(group), *(x for hit in hits.values() for x in share(hit[group]))) for label, group in groups
+        ]
+        yield format_table([name, "pairs", *header], rows, form)
 
 
 def share(hits: np.ndarray) -> tuple[float, float, float]:

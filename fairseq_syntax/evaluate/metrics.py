@@ -15,6 +15,7 @@ from sacrebleu.metrics.base import Metric as SacrebleuMetric
 from .ribes import ALPHA, BETA, sentence_ribes
 
 _ORDER = 4
+Texts = Sequence[str]
 
 
 class Metric(ABC):
@@ -33,14 +34,12 @@ class Metric(ABC):
     columns: int
 
     @abstractmethod
-    def statistics(
-        self, hypotheses: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str] | None = None
-    ) -> np.ndarray:
+    def statistics(self, hyps: Texts, refs: Sequence[Texts], sources: Texts | None = None) -> np.ndarray:
         """The statistics of each sentence: (N, C), float64.
 
         Args:
-            hypotheses: N texts.
-            references: N lists of one or more texts.
+            hyps: N texts.
+            refs: N lists of one or more texts.
             sources: N texts, for metrics that read the source.
         """
 
@@ -67,14 +66,12 @@ class _FromSacrebleu(Metric):
     def __init__(self, metric: SacrebleuMetric):
         self._metric: Any = metric  # subclasses read attributes that only some metrics have
 
-    def statistics(
-        self, hypotheses: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str] | None = None
-    ) -> np.ndarray:
-        if len(hypotheses) != len(references):
-            raise ValueError(f"{len(hypotheses)} translations, but references of {len(references)} sentences")
-        if not hypotheses:
+    def statistics(self, hyps: Texts, refs: Sequence[Texts], sources: Texts | None = None) -> np.ndarray:
+        if len(hyps) != len(refs):
+            raise ValueError(f"{len(hyps)} translations, but references of {len(refs)} sentences")
+        if not hyps:
             return np.zeros((0, self.columns))
-        counts = self._metric._extract_corpus_statistics(hypotheses, list(zip(*references, strict=True)))
+        counts = self._metric._extract_corpus_statistics(hyps, list(zip(*refs, strict=True)))
         return np.array(counts, dtype=np.float64)
 
     def signature(self, references: int = 1) -> str:
@@ -200,15 +197,10 @@ class Ribes(MeanMetric):
         self._tokenize = tokenize
         self._words = Bleu(tokenize=tokenize).words
 
-    def statistics(
-        self, hypotheses: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str] | None = None
-    ) -> np.ndarray:
-        return self._as_statistics(
-            [
-                sentence_ribes(self._words(hypothesis), [self._words(reference) for reference in of_sentence])
-                for hypothesis, of_sentence in zip(hypotheses, references, strict=True)
-            ]
-        )
+    def statistics(self, hyps: Texts, refs: Sequence[Texts], sources: Texts | None = None) -> np.ndarray:
+        words = self._words
+        pairs = zip(hyps, refs, strict=True)
+        return self._as_statistics([sentence_ribes(words(hyp), [words(ref) for ref in of]) for hyp, of in pairs])
 
     def signature(self, references: int = 1) -> str:
         return f"nrefs:{references}|alpha:{ALPHA:.2f}|beta:{BETA:.2f}|case:lc|tok:{self._tokenize}"

@@ -75,10 +75,3 @@ _adapter = cache(TypeAdapter)
 
 def _no_number(text: str) -> float:
     raise ValueError(f"{text} is not a number")
-
-
-def check_name(path: Path, record: dict) -> None:
-    """Raise ValueError unless a file is called SYSTEM-SEED, as its record says."""
-    name = f"{record['system']}-{record['seed']}"
-    if path.name.split(".json")[0] != name:
-        raise ValueError(f"{path}: the record is of {name}; give the file its name, or leave it out")

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from .contrast import groups_of, share
+from .contrast import group_tables, share
 from .tables import format_table
 
 _FORMAT = 1
@@ -60,15 +60,6 @@ class TreePairs:
         return json.dumps({**summary, **asdict(self)}, ensure_ascii=False, indent=1) + "\n"
 
 
-def tree_pairs_of(content: dict) -> TreePairs:
-    """The record from parsed JSON that `schemas.PROBE` allows. Raises ValueError: lists differ in length."""
-    pairs = TreePairs(**{name: content[name] for name in TreePairs.__dataclass_fields__})
-    lists: list[list] = [pairs.references, pairs.translations, pairs.scores, *pairs.details.values()]
-    if len({len(each) for each in lists}) > 1 or not pairs.scores:
-        raise ValueError("lists of different lengths, or empty")
-    return pairs
-
-
 def tables(record: TreePairs, columns: dict[str, list[str]], form: str) -> str:
     """Tables of all measures, and of the measures for both trees by group, in a `TableFormat`.
 
@@ -78,9 +69,5 @@ def tables(record: TreePairs, columns: dict[str, list[str]], form: str) -> str:
     measures = record.measures()
     rows = [(name, len(hits), int(hits.sum()), *share(hits)) for name, hits in measures.items()]
     shown = [format_table(["", "pairs", "number", "%", "low", "high"], rows, form)]
-    both = [measures[BOTH_TRANSLATIONS], measures[BOTH_SCORES]]
-    for name, groups in groups_of(columns, tell=True).items():
-        header = [name, "pairs", BOTH_TRANSLATIONS, "low", "high", BOTH_SCORES, "low", "high"]
-        by_group = [(label, len(group), *(x for hits in both for x in share(hits[group]))) for label, group in groups]
-        shown.append(format_table(header, by_group, form))
-    return "\n\n".join(shown)
+    both = {name: measures[name] for name in (BOTH_TRANSLATIONS, BOTH_SCORES)}
+    return "\n\n".join([*shown, *group_tables(columns, both, form)])

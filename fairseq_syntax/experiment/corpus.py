@@ -268,7 +268,7 @@ def _make(plan: Plan, out: Path, held: int, made: list[str] | None) -> None:
 
 def _is_told(line: str) -> bool:
     """Whether a line of a step is for the user, though it is no error."""
-    return ": warning: " in line or "come back whole" in line or is_progress(line)
+    return any(words in line for words in (": warning: ", "come back whole", " sents, ")) or is_progress(line)
 
 
 def check_lengths(plan: Plan, out: Path) -> None:

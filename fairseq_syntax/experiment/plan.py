@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import tomllib
+from collections.abc import Iterator
 from dataclasses import field, fields, replace
 from pathlib import Path
 
@@ -276,22 +277,15 @@ def read_plan(path: Path, whole: bool = False) -> Plan:
     for name, values in tables.get("systems", {}).items():
         if isinstance(values, dict):
             control = f"{name}-linear" if f"{name}-linear" in tables["systems"] else ""
-            tables["systems"][name] = {"control": control} | values | {"name": name}
+            tables["systems"][name] = {"control": control, "name": name} | values
     try:
         plan = TypeAdapter(Plan).validate_json(json.dumps(content | {"path": str(path)}, default=str), strict=True)
     except ValidationError as error:
         raise PlanError(f"{path}: {_fault(error)}") from None
     plan = _of_raw_text(plan)
-    for name, family in plan.families.items():
-        _check_family(f"{path}: families.{name}", family)
-    for system in plan.systems.values():
-        _check_system(plan, system)
-    if plan.default_trees not in TREES:
-        raise PlanError(f"{path}: default_trees = {plan.default_trees!r}; choose from {', '.join(TREES)}")
-    if "valid" not in plan.splits:
-        raise PlanError(f"{path}: splits.valid is missing; checkpoints are chosen on it")
-    if plan.budget.time and not (0 <= plan.budget.seeds and 1 <= plan.budget.updates <= 100 and plan.budget.minutes()):
-        raise PlanError(f"{path}: budget: give seeds of 0 or more, and 1 to 100 percent of the updates")
+    for wrong, place, said in _faults(plan):
+        if wrong:
+            raise PlanError(f"{path}: {place}: {said}")
     return plan if whole else plan.within_budget()
 
 
@@ -316,33 +310,39 @@ def _of_raw_text(plan: Plan) -> Plan:
     return replace(plan, splits=splits, hashed=tuple(hashed), default_trees="parser")
 
 
-def _check_family(where: str, family: Family) -> None:
-    for options in (family.train, family.generate):
-        _check_options(where, options)
-    if set("{}") & set(family.data.replace("{trees}", "")):
-        raise PlanError(f"{where}: data = {family.data!r}: may have no braces but {{trees}}")
-    if family.max_updates < 1:
-        raise PlanError(f"{where}: max_updates = {family.max_updates}: give 1 or more")
+def _faults(plan: Plan) -> Iterator[tuple[object, str, str]]:
+    """What may be wrong in a plan that is typed: whether it is, the place, and what is said of it."""
+    trees, baselines = ", ".join(TREES), {family.baseline for family in plan.families.values()} - {""}
+    for name, family in plan.families.items():
+        where, base = f"families.{name}", family.baseline
+        for options in (family.train, family.generate):
+            yield (fault := _unquoted(options)), where, f"options: {fault}"
+        braces = set("{}") & set(family.data.replace("{trees}", ""))
+        yield braces, where, f"data = {family.data!r}: may have no braces but {{trees}}"
+        yield family.max_updates < 1, where, f"max_updates = {family.max_updates}: give 1 or more"
+        yield base and base not in plan.systems, where, f"baseline {base} is not among the systems"
+    for name, system in plan.systems.items():
+        where, control = f"systems.{name}", system.control
+        known = ", ".join(plan.families)
+        yield system.name != name, where, f"name = {system.name!r}: is that of the table; leave it out"
+        yield system.family not in plan.families, where, f"family {system.family}; choose from {known}"
+        wrong = system.trees not in ("", *TREES)
+        yield wrong, where, f"trees = {system.trees!r}; choose from {trees}, or leave it out"
+        yield (fault := _unquoted(system.options)), where, f"options: {fault}"
+        yield control and control not in plan.systems, where, f"control {control} is not among the systems"
+        yield control in baselines, where, f"control {control} is a baseline, which others are compared with anyway"
+    wrong = plan.default_trees not in TREES
+    yield wrong, "default_trees", f"default_trees = {plan.default_trees!r}; choose from {trees}"
+    yield "valid" not in plan.splits, "splits", "splits.valid is missing; checkpoints are chosen on it"
+    budget = plan.budget
+    right = not budget.time or (budget.seeds >= 0 and 1 <= budget.updates <= 100 and budget.minutes())
+    yield not right, "budget", "give seeds of 0 or more, and 1 to 100 percent of the updates"
 
 
-def _check_system(plan: Plan, system: System) -> None:
-    where = f"{plan.path}: systems.{system.name}"
-    if system.family not in plan.families:
-        raise PlanError(f"{where}: family {system.family}; choose from {', '.join(plan.families)}")
-    if system.trees not in ("", *TREES):
-        raise PlanError(f"{where}: trees = {system.trees!r}; choose from {', '.join(TREES)}, or leave it out")
-    _check_options(where, system.options)
-    if system.control and system.control not in plan.systems:
-        raise PlanError(f"{where}: control {system.control} is not among the systems")
-    if system.control and system.control in {family.baseline for family in plan.families.values()}:
-        raise PlanError(f"{where}: control {system.control} is a baseline, which others are compared with anyway")
-    baseline = plan.families[system.family].baseline
-    if baseline and baseline not in plan.systems:
-        raise PlanError(f"{plan.path}: families.{system.family}: baseline {baseline} is not among the systems")
-
-
-def _check_options(where: str, options: str) -> None:
+def _unquoted(options: str) -> str:
+    """What is wrong with the quotes of options, or nothing."""
     try:
         shlex.split(options)
     except ValueError as error:
-        raise PlanError(f"{where}: options: {error}") from None
+        return str(error)
+    return ""

@@ -69,10 +69,9 @@ def read_log(path: Path) -> dict:
 
 def _number(value):
     try:
-        number = float(value)
+        return json.loads(value)
     except (TypeError, ValueError):
         return value
-    return int(number) if number.is_integer() and "." not in str(value) else number
 
 
 def environment() -> dict[str, str]:

@@ -5,7 +5,6 @@ the last epoch.
 """
 
 import ctypes
-import gzip
 import json
 import os
 import re
@@ -25,8 +24,8 @@ from ..data.text.recipe import FILE as RECIPE
 from ..data.text.tokenizers import load_detokenizer
 from ..evaluate.corpus import read_output
 from ..evaluate.schemas import Run as Record
-from ..evaluate.schemas import check_name, read_json
-from ..files import lock, staged, written
+from ..evaluate.schemas import read_json
+from ..files import lock, written
 from ..trees.characters import to_text
 from .plan import CHECKOUT, USER_DIR, Family, Plan, PlanError, System
 from .records import COMMIT, commit, describe, environment, hashes, read_lines, read_log, scores
@@ -331,7 +330,7 @@ class Run:
             return "itself"
         return "schedule" if self.family.annealed else "cap"
 
-    def _publish(self, files: dict[str, bytes]) -> None:
+    def _publish(self, files: dict[str, str]) -> None:
         """Put the translations, and then the record, into the folder of results.
 
         Raises RunError: another machine, which may share the folder, has put one there: it stays as it is.
@@ -339,8 +338,8 @@ class Run:
         if self.record.exists():
             raise RunError(f"{self.record}: written by another process in the meantime; this run's record is discarded")
         for name in sorted(files, key=self.record.name.__eq__):
-            with staged(self.results / name) as partial:
-                partial.write_bytes(files[name])
+            with written(str(self.results / name)) as file:
+                file.write(files[name])
 
     def _write(self, translating: float) -> None:
         """Write the record, and the translations beside it. RunError: somebody else has written one in the meantime."""
@@ -365,11 +364,8 @@ class Run:
             hypotheses = read_lines(self.folder / f"{name}.txt")
             record["scores"][name] = scores(hypotheses, self.out, split, self.plan.tokenize)
             if name != "valid":
-                # no time of day inside: the same translations are the same bytes
-                text = "".join(line + "\n" for line in hypotheses)
-                packed[f"{self.name}.{name}.txt.gz"] = gzip.compress(text.encode(), mtime=0)
-        content = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
-        self._publish({self.record.name: content.encode(), **packed})
+                packed[f"{self.name}.{name}.txt.gz"] = "".join(line + "\n" for line in hypotheses)
+        self._publish({self.record.name: json.dumps(record, indent=1, ensure_ascii=False) + "\n", **packed})
 
 
 def read_records(plan: Plan, results: Path, only: Collection[Path] | None = None) -> list[dict]:
@@ -396,9 +392,16 @@ def read_records(plan: Plan, results: Path, only: Collection[Path] | None = None
                 raise PlanError(
                     f"{path}: trained on another {name} than {where} (sha256); remove the record of the older data"
                 )
-        run = runs[path]
-        _check_splits(plan, path, record)
-        for verb, now in run.commands().items():
+        for name in plan.splits.keys() ^ record["scores"].keys():
+            raise PlanError(f"{path}: it and {plan.path} do not both have {name}; remove the record to run it again")
+        for name in plan.splits:
+            signature = record["scores"][name]["BLEU"]["signature"]
+            if f"tok:{plan.tokenize}" not in signature:
+                raise PlanError(
+                    f"{path}: BLEU of {name} is {signature}, but {plan.path} has tokenize = {plan.tokenize!r}; restore "
+                    "it, or remove the record to score again"
+                )
+        for verb, now in runs[path].commands().items():
             then = record["commands"].get(verb, "").replace("--cpu ", "", 1)
             if then != now:
                 raise PlanError(
@@ -408,24 +411,10 @@ def read_records(plan: Plan, results: Path, only: Collection[Path] | None = None
     return list(found.values())
 
 
-def _check_splits(plan: Plan, path: Path, record: dict) -> None:
-    """Raise PlanError unless a record has scores of its experiment's splits alone, with its tokenizer."""
-    for name in plan.splits.keys() ^ record["scores"].keys():
-        raise PlanError(f"{path}: it and {plan.path} do not both have {name}; remove the record to run it again")
-    for name in plan.splits:
-        signature = record["scores"][name]["BLEU"]["signature"]
-        if f"tok:{plan.tokenize}" not in signature:
-            raise PlanError(
-                f"{path}: BLEU of {name} is {signature}, but {plan.path} has tokenize = {plan.tokenize!r}; restore it, "
-                "or remove the record to score again"
-            )
-
-
 def load(path: Path) -> dict:
-    """The record of a run. Raises PlanError if the file is not one, or of another run than its name says."""
-    try:
-        record = read_json(path, Record, "remove it to run it again")
-        check_name(path, record)
-    except ValueError as error:
-        raise PlanError(str(error)) from None
+    """The record of a run. Raises ValueError if the file is not one, or of another run than its name says."""
+    record = read_json(path, Record, "remove it to run it again")
+    name = f"{record['system']}-{record['seed']}"
+    if path.stem != name:
+        raise PlanError(f"{path}: the record is of {name}; give the file its name, or leave it out")
     return record

@@ -185,10 +185,10 @@ def test_what_the_last_step_needs_is_asked_for_before_the_first(
 
 
 def test_why_no_data_were_made_is_told_and_no_warning(tmp_path, monkeypatch, capsys):
-    """The last line of a program that crashes; what it warned of before is told when it does."""
+    """The last line of a program that crashes; what it warned of before, and files that it binarized, are told."""
     program = tmp_path / "fairseq-syntax"
     program.write_text(
-        "#!/bin/sh\nfor line in 'warning: odd' 'en: trees'; do\n"
+        "#!/bin/sh\nfor line in 'warning: odd' '| [en] train.en: 9 sents, 20 tokens'; do\n"
         'echo "fairseq-syntax preprocess: $line" >&2\ndone\necho MemoryError >&2\nexit 1\n'
     )
     program.chmod(0o755)
@@ -196,7 +196,8 @@ def test_why_no_data_were_made_is_told_and_no_warning(tmp_path, monkeypatch, cap
     plan = Plan("x", tmp_path / "x.toml", (1,), {}, {}, corpus=corpus_of(tmp_path))
     with held_folder(tmp_path) as held, pytest.raises(ValueError, match=r"^the data could not be made: MemoryError"):
         module._make(plan, tmp_path, held, None)
-    assert "fairseq-syntax preprocess: warning: odd\n" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "fairseq-syntax preprocess: warning: odd\n" in said and "[en] train.en: 9 sents" in said
 
 
 def test_cleaning_says_how_far_it_is(monkeypatch, capsys):
