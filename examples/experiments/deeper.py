@@ -12,12 +12,12 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from pictures import named
 from probes import probes_of, read_probes
-from table import interval, signed
+from table import interval, mean_and_deviation, signed
 
 from fairseq_syntax.evaluate.contrast import record_of
 from fairseq_syntax.evaluate.plots import COLORS, MARKS, styled
 from fairseq_syntax.evaluate.significance import effect, resampled
-from fairseq_syntax.evaluate.tables import TableFormat, format_table, mean_and_deviation
+from fairseq_syntax.evaluate.tables import TableFormat, format_table
 from fairseq_syntax.experiment.plan import CHECKOUT, Plan
 from fairseq_syntax.experiment.run import read_records
 from fairseq_syntax.pictures.figures import plt

@@ -8,9 +8,9 @@ import deeper
 from compared import path_of
 from pictures import Row, draw_forest, named, set_named
 from probes import read_probes
-from table import interval, signed
+from table import interval, mean_and_deviation, signed
 
-from fairseq_syntax.evaluate.tables import TableFormat, format_table, mean_and_deviation
+from fairseq_syntax.evaluate.tables import TableFormat, format_table
 from fairseq_syntax.experiment.answer import rivals, tested
 from fairseq_syntax.experiment.plan import Plan, PlanError, read_plan
 from fairseq_syntax.experiment.run import read_records

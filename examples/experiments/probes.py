@@ -8,7 +8,6 @@ yet, or whose checkpoints are elsewhere, are left for another time.
 
 import argparse
 import gzip
-import hashlib
 import json
 import os
 import shlex
@@ -88,14 +87,6 @@ def read_probes(folder: Path) -> dict[str, dict[str, dict[str, dict]]]:
         record = json.loads(gzip.decompress(path.read_bytes()))
         found.setdefault(path.parent.name, {}).setdefault(record["system"], {})[str(record["seed"])] = record
     return found
-
-
-def training_of(run: dict) -> dict:
-    """A fingerprint of the training of a run, of what its record has of it."""
-    known = {"command": run["commands"]["train"]} if "train" in run.get("commands", {}) else {}
-    if "curve" in run:
-        known["curve"] = hashlib.sha256(json.dumps(run["curve"], sort_keys=True).encode()).hexdigest()
-    return known
 
 
 @dataclass(frozen=True)
@@ -196,7 +187,6 @@ class Question:
             "corpus": self.run.plan.name,
             "system": self.run.system.name,
             "seed": self.run.seed,
-            "training": training_of(load(self.run.record)),
             "verb": self.probe.verb,
             "commands": [self.relative(command) for command, _ in commands],
             **{key: described[key] for key in ("commit", "versions", "processor", "gpu") if key in described},

@@ -3,10 +3,19 @@
 import re
 import statistics
 from collections import defaultdict
+from collections.abc import Iterable
 
 from fairseq_syntax.evaluate.significance import holm
-from fairseq_syntax.evaluate.tables import TableFormat, format_table, mean_and_deviation, probability
+from fairseq_syntax.evaluate.tables import TableFormat, format_table, probability
 from fairseq_syntax.experiment.plan import Plan
+
+
+def mean_and_deviation(values: Iterable[float]) -> str:
+    """Mean ± standard deviation of a sample; the value alone if there is only one, a dash if there are none."""
+    values = list(values)
+    if len(values) < 2:
+        return f"{values[0]:.1f}" if values else "-"
+    return f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f}"
 
 
 def tables(plan: Plan, records: list[dict]) -> str:

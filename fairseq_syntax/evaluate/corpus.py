@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -88,7 +89,7 @@ def read_output(path: str | Path, subword_type: str | None = None) -> Output:
         raise ValueError(f"{path}: is empty; give an output of fairseq-generate, or text with a sentence a line")
     hypotheses = kinds["D"] or kinds["H"] if records else read_text(path, subword_type)
     for kind in "STH":
-        for sentence in kinds[kind].keys() - hypotheses.keys():
+        for sentence in sorted(kinds[kind].keys() - hypotheses.keys()):
             expected = "D-" if kinds["D"] else "H- or D-"
             raise ValueError(
                 f"{path}:{kinds[kind][sentence].line}: sentence {sentence} has a {kind}- line, but no {expected} line; "
@@ -227,13 +228,12 @@ class Corpus:
     def __len__(self) -> int:
         return len(self.references)
 
-    def system(self, name: str, option: str = "--baseline") -> System:
-        """The system with this name. Raises ValueError: there is none; the message names the `option`."""
-        match = next((system for system in self.systems if system.name == name), None)
-        if match is None:
-            names = ", ".join(system.name for system in self.systems)
-            raise ValueError(f"{option} {name}: no system has this name; give one of {names}")
-        return match
+    def system(self, name: str) -> System:
+        """The system with this name. Raises ValueError: there is none."""
+        systems = {system.name: system for system in self.systems}
+        if name not in systems:
+            raise ValueError(f"--baseline {name}: no system has this name; give one of {', '.join(systems)}")
+        return systems[name]
 
 
 def read_corpus(
@@ -265,14 +265,13 @@ def read_corpus(
         check_same_sentences(first, output)
         if not references:
             check_same_references(first, output)
-    printed = None
+    printed = next((output for output in every if output.references), None)
     if references:
         columns = [texts(read_text(path, remove_bpe), numbers, path, "reference") for path in references]
-    else:
-        printed = next((output for output in every if output.references), None)
-        if printed is None:
-            raise ValueError(f"{first.path}: no references (T- lines); give --reference")
+    elif printed:
         columns = [texts(printed.references, numbers, printed.path, "reference (T- line)")]
+    else:
+        raise ValueError(f"{first.path}: no references (T- lines); give --reference")
     with_source = next((output for output in every if output.sources), None)
     sources, given = None, read_text(source, remove_bpe) if source else {}
     if with_source:
@@ -286,35 +285,36 @@ def read_corpus(
         )
         for name, runs in systems.items()
     ]
-    translations = [pair for system in read for pair in zip(system.files, system.hypotheses, strict=True)]
-    named = [*zip([*(references or ["reference"]), "source"], [*columns, sources or []], strict=True), *translations]
-    missing = numbers[-1] + 1 - len(numbers)
+    corpus = Corpus(read, [list(row) for row in zip(*columns, strict=True)], numbers, sources)
+    names = [*(references or ["reference"]), "source"]
     for wrong, message in (
-        (
-            missing,
-            f"{first.path}: no translation of {missing} of the sentences 0 to {numbers[-1]}; scores are of the others",
-        ),
+        *_doubts(corpus, dict(zip(names, [*columns, sources or []], strict=True))),
         _unknown(columns[0], "" if references or not printed else printed.path),
         _other_source(source, given, with_source),
-        *(doubt for what, column in named for doubt in _doubts(what, column)),
-        *(_copied(system) for system in read),
-        *(_other_text(path, hypotheses, columns[0]) for path, hypotheses in translations),
     ):
         if wrong:
             logger.warning(message)
-    return Corpus(read, [list(row) for row in zip(*columns, strict=True)], numbers, sources)
+    return corpus
 
 
 # --- doubts: whether there is one, and what is said of it -------------------------------------------------------------
 
 
-def _doubts(what: str, column: Sequence[str]) -> Iterator[tuple[bool, str]]:
-    """Empty lines, and pieces of words."""
-    empty = sum(not text for text in column)
-    tokens = (token for text in column if "@@" in text or "▁" in text for token in text.split(" "))
-    piece = next((token for token in tokens if token.endswith("@@") or "▁" in token), "")
-    yield empty > 0, f"{what}: {empty} of {len(column)} lines are empty"
-    yield piece != "", f"{what}: pieces such as {piece!r} are counted as words; give --remove-bpe"
+def _doubts(corpus: Corpus, columns: dict[str, Sequence[str]]) -> Iterator[tuple[bool, str]]:
+    """Missing and empty lines, pieces of words, copies and other texts; columns: references and source by name."""
+    runs = (zip(system.files, system.hypotheses, strict=True) for system in corpus.systems)
+    hyps, last = dict(chain.from_iterable(runs)), corpus.numbers[-1]
+    missing = f"no translation of {last + 1 - len(corpus)} of the sentences 0 to {last}; scores are of the others"
+    yield last >= len(corpus), f"{next(iter(hyps))}: {missing}"
+    for what, column in (columns | hyps).items():
+        empty = sum(not text for text in column)
+        tokens = (token for text in column if "@@" in text or "▁" in text for token in text.split(" "))
+        piece = next((token for token in tokens if token.endswith("@@") or "▁" in token), "")
+        yield empty > 0, f"{what}: {empty} of {len(column)} lines are empty"
+        yield piece != "", f"{what}: pieces such as {piece!r} are counted as words; give --remove-bpe"
+    yield from map(_copied, corpus.systems)
+    for path, lines in hyps.items():
+        yield _other_text(path, lines, [references[0] for references in corpus.references])
 
 
 def _unknown(references: Sequence[str], path: str) -> tuple[bool, str]:

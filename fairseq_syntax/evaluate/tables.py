@@ -2,8 +2,7 @@
 
 import math
 import re
-import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from enum import StrEnum
 
@@ -67,14 +66,6 @@ def probability(p: float | None) -> Decimal | float | str:
     if p is not None and p < 1e-4:
         return "< 0.0001"
     return math.nan if p is None else Decimal(f"{p:.2g}")
-
-
-def mean_and_deviation(values: Iterable[float]) -> str:
-    """Mean ± standard deviation of a sample; the value alone if there is only one, a dash if there are none."""
-    values = list(values)
-    if len(values) < 2:
-        return f"{values[0]:.1f}" if values else "-"
-    return f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f}"
 
 
 def _cell(value) -> str:
