@@ -18,7 +18,7 @@ def draw_buckets(tables: Sequence[dict], names: Sequence[str], metric: str):
     Buckets that are too small even after merging have hollow marks.
 
     Args:
-        tables: results of `buckets.bucket_scores`.
+        tables: results of `buckets.breakdown`.
         names: systems.
         metric: name of the metric.
     """

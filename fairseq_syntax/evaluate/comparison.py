@@ -227,7 +227,7 @@ def compare(
         tokenize: sacrebleu's tokenizer; None for that of the script of the references, see `scoring_of`.
         by: kinds of buckets, see `buckets`; None for the length of the source, if it is known.
         parse: trees of the source (CoNLL-U).
-        width, longest: for buckets by length, see `buckets.scale_of`.
+        width, longest: for buckets by length, see `buckets.measure`.
         minimum: smallest bucket, in sentences.
         trials, resamples, seed, sign_test: settings of tests and intervals.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import sacrebleu
 
 from ..files import checksum
-from ..trees import text
+from ..trees.text import read_lines
 from .plan import CHECKOUT, PlanError, Split
 
 _JSON = re.compile(r"\| INFO \| (train|valid) \| (\{.*\})$")
@@ -122,13 +122,8 @@ def commit() -> str:
 
 @cache
 def _versions() -> dict[str, str]:
-    found = {}
-    for name in _PACKAGES:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
+    installed = {package.name: package.version for package in importlib.metadata.distributions()}
+    return {name: installed[name] for name in _PACKAGES if name in installed}
 
 
 def _tuning() -> dict[str, str]:
@@ -156,11 +151,6 @@ def _gpu() -> str:
 _sha256 = cache(checksum)
 
 
-def read_lines(path: Path) -> list[str]:
-    """The lines of a text without their ends."""
-    return list(text.read_lines(path))
-
-
 # --- scores -----------------------------------------------------------------------------------------------------------
 
 
@@ -169,7 +159,7 @@ def scores(hypotheses: list[str], out: Path, split: Split, tokenize: str) -> dic
 
     Raises PlanError: hypotheses and references differ in number.
     """
-    references = read_lines(out / split.reference)
+    references = list(read_lines(out / split.reference))
     if len(hypotheses) != len(references):
         raise PlanError(f"{out / split.reference}: {len(references)} lines, but {len(hypotheses)} translations")
     metrics = {"BLEU": sacrebleu.BLEU(tokenize=tokenize, force=tokenize == "none"), "chrF": sacrebleu.CHRF()}

@@ -27,8 +27,9 @@ from ..evaluate.schemas import Run as Record
 from ..evaluate.schemas import read_json
 from ..files import lock, written
 from ..trees.characters import to_text
+from ..trees.text import read_lines
 from .plan import CHECKOUT, USER_DIR, Family, Plan, PlanError, System
-from .records import COMMIT, commit, describe, environment, hashes, read_lines, read_log, scores
+from .records import COMMIT, commit, describe, environment, hashes, read_log, scores
 
 _SHARED = "--num-workers 0 --log-format json --log-interval 50 --no-progress-bar".split()
 _OUT = "@OUT@"  # what shells read as it is
@@ -303,8 +304,8 @@ class Run:
         if partial:
             partial.replace(output)
 
-    def _translate(self, subset: str, goal: Path) -> list[str]:
-        """Translations of a subset in its order, in the file `goal` as well; made again if the command has changed."""
+    def _translate(self, subset: str, goal: Path) -> None:
+        """Write translations of a subset in its order, unless they are there and the command has not changed."""
         command = self.generate_command(subset)
         made_by, asked = goal.with_suffix(".command"), self.relative(command) + "\n"
         if not made_by.exists() or made_by.read_text(encoding="utf8") != asked:
@@ -322,7 +323,6 @@ class Run:
             with written(str(goal)) as file:
                 file.writelines(line + "\n" for line in lines)
             made_by.write_text(asked, encoding="utf8")
-        return read_lines(goal)
 
     def _end(self, updates: int) -> str:
         """Why training ended."""
@@ -361,7 +361,7 @@ class Run:
         record["minutes"]["translate"] = round(translating / 60, 1)
         packed = {}
         for name, split in self.plan.splits.items():
-            hypotheses = read_lines(self.folder / f"{name}.txt")
+            hypotheses = list(read_lines(self.folder / f"{name}.txt"))
             record["scores"][name] = scores(hypotheses, self.out, split, self.plan.tokenize)
             if name != "valid":
                 packed[f"{self.name}.{name}.txt.gz"] = "".join(line + "\n" for line in hypotheses)
