@@ -103,3 +103,30 @@ def test_file_of_trees_has_its_name_when_it_is_whole(data, tmp_path):
     assert len(sources(path)) == 3
     translate(task_of(data, rnng_tree_output=str(path)), split="train")
     assert len(sources(path)) == 4
+
+
+def interactive(task, lines, translating):
+    """What fairseq-interactive does with a buffer: its batches have no numbers."""
+    tokens, lengths = task.get_interactive_tokens_and_lengths(lines, to_characters)
+    dataset = task.build_dataset_for_inference(tokens, lengths)
+    batches = task.get_batch_iterator(dataset, max_sentences=2).next_epoch_itr(shuffle=False)
+    for batch in batches:
+        sample = {"net_input": {name: batch["net_input"][name] for name in ("src_tokens", "src_lengths")}}
+        yield task.inference_step(*translating, sample)
+
+
+def test_numbers_of_lines_that_are_typed(data, tmp_path):
+    path = tmp_path / "trees"
+    task = task_of(data, rnng_tree_output=str(path), left_pad_source=True)
+    translating = translator(task)
+    first, second = ["Hund", "", "zwei Hunde", "Hund"], ["ein", "zwei Hunde"]
+    list(interactive(task, first, translating))
+    assert sources(path) == dict(enumerate(map(to_characters, first)))
+    steps = interactive(task, second, translating)
+    next(steps)
+    assert path.exists() and len(sources(path)) == 6
+    third = interactive(task, ["ein", "Hund", "zwei"], translating)
+    next(third)
+    assert not path.exists(), "a line that has been read is missing"
+    list(third)
+    assert sorted(sources(path)) == list(range(9))
