@@ -288,10 +288,8 @@ def fit_budget(plan: Plan, runs: Sequence[Run], jobs: int) -> str:
 
     Raises PlanError: too little time.
     """
-    budget, begun = (
-        plan.budget,
-        [plan.seeds.index(run.seed) + 1 for run in runs if run.begun and run.seed in plan.seeds],
-    )
+    budget = plan.budget
+    begun = [plan.seeds.index(run.seed) + 1 for run in runs if run.begun and run.seed in plan.seeds]
 
     def needed(seeds: int, percent: int) -> float:
         minutes = minutes_left([run for run in runs if run.seed in plan.seeds[:seeds]], jobs, percent / 100)
