@@ -31,9 +31,7 @@ def staged(path: str | Path, follow: bool = True) -> Iterator[Path]:
         return
     final = Path(os.path.realpath(path)) if follow else path
     final.parent.mkdir(parents=True, exist_ok=True)
-    # names have at most 255 bytes
-    stem, suffix = (os.fsencode(text)[:100].decode(errors="ignore") for text in (path.stem, path.suffix))
-    partial = final.with_name(f".{stem}.{uuid.uuid4().hex[:8]}.partial{suffix}")
+    partial = final.with_name(f".{uuid.uuid4().hex}.partial{path.suffix[-50:]}")  # at most 255 bytes
     try:
         yield partial
         with open(partial, "rb") as file:
@@ -124,8 +122,7 @@ def checksum(path: str | Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _is_special(path: Path) -> bool:
-    """Whether what has this name cannot be replaced: a device, a FIFO."""
+def _is_special(path: Path) -> bool:  # a device, a FIFO
     return path.exists() and not path.is_file() and not path.is_dir()
 
 

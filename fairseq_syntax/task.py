@@ -12,6 +12,7 @@ from omegaconf import II
 from . import compat
 from .data.arrays import TAG_DICTIONARIES
 from .data.dataset import SyntaxPairDataset
+from .data.invariants import check_sizes
 from .data.length_table import length_table_path, read_length_table
 from .data.parsers import ParserOptions, find_parsers
 from .data.raw_text import RawText, UnparsedInput
@@ -203,6 +204,8 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
         syntax = load_syntax(self, data_path, split, combine)
         if syntax is not None and self.cfg.truncate_source:
             raise ValueError("--truncate-source: trees cannot be truncated; leave it out, or remove long sentences")
+        if syntax is not None:
+            check_sizes(self.datasets[split].src_sizes, syntax.sizes, f"{data_path}: split {split!r}")
         self.datasets[split] = SyntaxPairDataset.from_pairs(
             self.datasets[split], syntax, self.required_inputs | self.optional_inputs
         )

@@ -174,7 +174,7 @@ binarize() {
     local lengths=(fairseq-syntax length-prior "$DATA_BIN" --source-lang "$SOURCE" --target-lang "$TARGET" --overwrite)
     run "${lengths[@]}"
     # relative frequencies: what has not been seen has none
-    run "${lengths[@]}" --smoothing raw --unseen author --output "$DATA_BIN/$RAW_LENGTHS"
+    run "${lengths[@]}" --smoothing raw --output "$DATA_BIN/$RAW_LENGTHS"
 }
 
 # All steps or one: prepare [text | trees | binarize].  The recipe defines `text`, and `given_trees` if it has any.

@@ -9,6 +9,8 @@ from pickle import UnpicklingError
 from .checkpoint_options import RefusedOption, check_options
 from .repair_registry import repair_fairseq
 
+_GROUPS = ("model", "task")
+
 
 def reason(error: Exception) -> str:
     """An error in one line, for a message."""
@@ -44,19 +46,16 @@ def open_checkpoint(path: str | Path) -> Mapping:
                     raise ValueError(f"{damaged} in it is damaged")
         # torch maps files of its present format only
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
-    except Exception as error:  # what other files raise depends on its first bytes
+        if not isinstance(state, Mapping):
+            raise KeyError("model")
+        check_options(state)
+        return state
+    except RefusedOption as refused:
+        raise RefusedOption(f"{path}: {refused}; do not use this file") from None
+    except Exception as error:  # what other files raise depends on their first bytes; a container may hold itself
         if isinstance(error, OSError) and error.filename:
             raise
         raise no_checkpoint(path, error) from None
-    if not isinstance(state, Mapping):
-        raise ValueError(f"{path}: not a checkpoint of fairseq (no model in it)")
-    try:
-        check_options(state)
-    except RefusedOption as refused:
-        raise RefusedOption(f"{path}: {refused}; do not use this file") from None
-    except Exception as error:  # a container that is damaged, or holds itself
-        raise no_checkpoint(path, error) from None
-    return state
 
 
 def options_of(state: Mapping, group: str = "model") -> Mapping:
@@ -69,7 +68,7 @@ def options_of(state: Mapping, group: str = "model") -> Mapping:
     return options if isinstance(options, Mapping) else {}
 
 
-def check_state(state: object, path: str | Path) -> None:
+def check_state(state: Mapping, path: str | Path) -> None:
     """Raise ValueError unless this is the content of a checkpoint of fairseq: finite parameters, options of a model.
 
     Args:
@@ -78,13 +77,11 @@ def check_state(state: object, path: str | Path) -> None:
     """
     import torch
 
-    parameters = state.get("model") if isinstance(state, Mapping) else None
-    if not isinstance(parameters, Mapping) or not parameters:
-        raise ValueError(f"{path}: not a checkpoint of fairseq (no model in it)")
-    for group in ("model", "task"):
-        if not options_of(state, group):
-            raise ValueError(f"{path}: not a checkpoint of fairseq (no options of the {group} in it)")
-    for name, tensor in parameters.items():
+    needed = {"model": state.get("model"), **{f"options of the {name}": options_of(state, name) for name in _GROUPS}}
+    for name, content in needed.items():
+        if not isinstance(content, Mapping) or not content:
+            raise ValueError(f"{path}: not a checkpoint of fairseq (no {name} in it)")
+    for name, tensor in state["model"].items():
         if not isinstance(tensor, torch.Tensor):
             raise ValueError(f"{path}: not a checkpoint of fairseq ({name} is not a tensor)")
         # -inf may be meant, in a mask

@@ -9,7 +9,7 @@ import math
 import re
 import warnings
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from numbers import Number
 from pathlib import Path
@@ -34,32 +34,34 @@ def check_options(state: Mapping) -> None:
 
     `state` is what is in the file, before fairseq has looked at it.
     """
-    for key in ("args", "cfg"):
-        options = state.get(key)
-        if options is not None and not isinstance(options, (Mapping, Namespace)):
-            raise RefusedOption(f"{key} is {type(options).__name__}, not a group of options")
-        with warnings.catch_warnings(action="ignore"):  # of what is parsed
-            _check(options, () if key == "cfg" else (key,))
+    with warnings.catch_warnings(action="ignore"):  # of what is parsed
+        for place, value in (pair for key in ("args", "cfg") for pair in _values(state.get(key), key)):
+            if isinstance(value, str) and "." in place:
+                reason = _danger(place.rpartition(".")[2], value)
+            else:
+                reason = (
+                    None
+                    if value is None or isinstance(value, (Number, Enum))
+                    else f"a {type(value).__name__}, not a plain value"
+                )
+            if reason:
+                raise RefusedOption(f"option {_shown(place)} is {_shown(repr(value))}, {reason}")
 
 
-def _check(value: Any, place: tuple) -> None:
-    from omegaconf import DictConfig, ListConfig, OmegaConf
+def _values(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    """The values in a group of options, with their full names."""
+    from omegaconf import OmegaConf
 
-    if isinstance(value, (DictConfig, ListConfig)):
+    if OmegaConf.is_config(value):
         value = OmegaConf.to_container(value, resolve=False)
-    if isinstance(value, Namespace):
-        value = vars(value)
-    if isinstance(value, Mapping):
-        for name, element in value.items():
-            _check(element, (*place, name))
+    if isinstance(value, (Mapping, Namespace)):
+        for name, element in (vars(value) if isinstance(value, Namespace) else value).items():
+            yield from _values(element, f"{place}.{name}")
     elif isinstance(value, (list, tuple)):
         for element in value:
-            _check(element, place)
-    elif isinstance(value, str):
-        if reason := _danger(place[-1] if place else "", value):
-            raise RefusedOption(f"option {_shown('.'.join(map(str, place)))} is '{_shown(value)}', {reason}")
-    elif value is not None and not isinstance(value, (Number, Enum)):
-        raise RefusedOption(f"option {_shown('.'.join(map(str, place)))} is of the type {type(value).__name__}")
+            yield from _values(element, place)
+    else:
+        yield place, value
 
 
 def _danger(option: str, text: str) -> str | None:
@@ -70,16 +72,12 @@ def _danger(option: str, text: str) -> str | None:
         return "which is not a name, but perhaps a path"
     if option == "post_save_script" and text:
         return "which fairseq would run as a program"
-    return _danger_of_text(text, option in _PLACES)
-
-
-def _danger_of_text(text: str, is_place: bool = False) -> str | None:
     if "${" in text:
         return "which OmegaConf would replace by something else, such as an environment variable"
     # addresses are read without control characters, and JSON without backslashes
     if _DOWNLOADED.search(re.sub(r"[\x00-\x20\x7f-\xa0\\]", "", text)):
         return "which fairseq would download"
-    if is_place:
+    if option in _PLACES:
         return None
     try:
         tree = ast.parse(text.strip(), mode="eval")
@@ -87,14 +85,14 @@ def _danger_of_text(text: str, is_place: bool = False) -> str | None:
         return None
     except (RecursionError, MemoryError):
         tree = None
-    if tree is None or _does_more_than_compute(tree, text):
+    if tree is None or len(text) > _LONGEST or _does_more_than_compute(tree):
         return "which fairseq might run as Python code; it takes plain values, such as (512, 3)"
     # an option may be read twice
     texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    return next(filter(None, map(_danger_of_text, texts)), None)
+    return next(filter(None, (_danger("", text) for text in texts)), None)
 
 
-def _does_more_than_compute(tree: ast.AST, text: str) -> bool:
+def _does_more_than_compute(tree: ast.AST) -> bool:
     """True unless an expression has literals, names and operators alone, and a small value."""
     size = 1.0
     for node in ast.walk(tree):
@@ -103,11 +101,11 @@ def _does_more_than_compute(tree: ast.AST, text: str) -> bool:
             return True
         if isinstance(node, ast.BinOp):
             sides = [side.value for side in (node.left, node.right) if isinstance(side, ast.Constant)]
-            if any(isinstance(side, (str, bytes)) or side is ... for side in sides):
+            if not all(isinstance(side, Number | None) for side in sides):
                 return True
             if isinstance(node.op, ast.Mult):
                 size *= math.prod(max(1, abs(side or 0)) for side in sides) if sides else math.inf
-    return len(text) > _LONGEST or not size <= _LONGEST
+    return not size <= _LONGEST
 
 
 def _shown(text: str) -> str:
@@ -124,11 +122,9 @@ def forget_places(cfg: Any, given: Mapping) -> None:
     """
     task = cfg.get("task") if hasattr(cfg, "get") else None
     options = vars(task) if isinstance(task, Namespace) else task
-    if not hasattr(options, "keys"):
-        return
-    places = {"rnng_tree_output", "parser_dir"}
+    places = {"rnng_tree_output", "parser_dir"} if hasattr(options, "keys") else set()
     # spaCy runs what is in a folder of a pipeline; a package is installed by whoever runs this
-    if options.get("parser") == "spacy" and Path(str(options.get("parser_model"))).exists():
+    if places and options.get("parser") == "spacy" and Path(str(options.get("parser_model"))).exists():
         places.add("parser_model")
     for name in places - given.keys():
         if options.get(name) is not None:

@@ -9,7 +9,7 @@ import typing
 
 from .checkpoint_files import check_architecture, check_state, no_checkpoint, open_checkpoint, reason
 from .checkpoint_options import forget_places
-from .repair_registry import Replacement, expect, repair
+from .repair_registry import repair, replace
 
 
 @repair("checkpoint-classes")
@@ -54,42 +54,6 @@ def allow_checkpoint_classes():
     )
 
 
-@repair("loader-processes")
-def close_loaders():
-    """Let the worker processes that load an epoch end with it: the garbage collector waits five seconds for each.
-
-    fairseq's iterators and the frames that made them hold each other. Where fairseq keeps one iterator for all epochs
-    nothing is freed; here every epoch and every validation has one of its own. An iterator is closed when the next one
-    is made, if it is through, or if the next one takes its place: `--max-valid-steps` leaves it early. Can go when
-    fairseq closes its iterators.
-    """
-    from fairseq.data.iterators import EpochBatchIterator
-    from fairseq.tasks import FairseqTask
-
-    # what of it is used below, and no closing of its own
-    expect(EpochBatchIterator, has="self._cur_epoch_itr", lacks="_shutdown_workers")
-    expect(EpochBatchIterator.__init__, has="self.dataloader = None")
-    made = []  # with what each is for; not to be freed before they are closed
-
-    def close_and_get(get, self, dataset, *args, **options):
-        # the trainer says this of training only; validation may be on the same data
-        trains = "update_epoch_batch_itr" in options
-        for iterator, trained in list(made):
-            # one that has not begun, or stands where a run resumes, has no current epoch yet
-            replaced = iterator.dataset is dataset and trained == trains
-            if iterator._cur_epoch_itr is not None and (replaced or iterator.end_of_epoch()):
-                made.remove((iterator, trained))
-                loader, iterator.dataloader = iterator.dataloader, None  # another epoch of it gets a new one
-                if workers := getattr(loader, "_iterator", None):
-                    workers._shutdown_workers()
-        iterator = get(self, dataset, *args, **options)
-        if iterator.num_workers and iterator not in self.dataset_to_epoch_iter.values():
-            made.append((iterator, trains))
-        return iterator
-
-    return [Replacement(FairseqTask, "get_batch_iterator", "self dataset", close_and_get)]
-
-
 @repair("unknown-words")
 def keep_unknown_words():
     """Let `--replace-unk` leave unknown words alone in the translation of an empty line.
@@ -98,12 +62,10 @@ def keep_unknown_words():
     """
     from fairseq import utils
 
-    expect(utils.replace_unk, has='["<eos>"]')
+    def replace_by_words(replace_unk, hypo_str, src_str, *rest, **more):
+        return replace_unk(hypo_str, src_str, *rest, **more) if (src_str or "").split() else hypo_str
 
-    def replace_by_words(replace, hypo_str, src_str, *rest, **more):
-        return replace(hypo_str, src_str, *rest, **more) if (src_str or "").split() else hypo_str
-
-    return [Replacement(utils, "replace_unk", "hypo_str src_str alignment align_dict unk", replace_by_words)]
+    replace(utils, "replace_unk", replace_by_words)
 
 
 @repair("bad-checkpoints")
@@ -136,30 +98,25 @@ def refuse_bad_checkpoints():
         files = ", ".join(map(str, filenames))
         try:
             return load(filenames, arg_overrides, task, *rest, **options)
-        except RuntimeError as error:
+        except (RuntimeError, AttributeError, KeyError, TypeError, AssertionError) as error:
+            why = f"not a checkpoint of fairseq (no model of its options: {reason(error)})"
             if "size mismatch" in str(error):
                 data = getattr(getattr(task, "cfg", None), "data", "the data")
-                raise ValueError(
-                    f"{files}: does not fit the dictionaries in {data} ({reason(error)}); give the data directory that "
-                    "the model was trained on"
-                ) from None
-            if "key(s) in state_dict" not in str(error):
+                why = (
+                    f"does not fit the dictionaries in {data} ({reason(error)}); give the data directory that the "
+                    "model was trained on"
+                )
+            elif "key(s) in state_dict" in str(error):
+                why = (
+                    f"parameters are not those of a model of its options ({reason(error)}); the file is damaged, or "
+                    "from another version"
+                )
+            elif isinstance(error, RuntimeError):
                 raise
-            raise ValueError(
-                f"{files}: parameters are not those of a model of its options ({reason(error)}); the file is damaged, "
-                "or from another version"
-            ) from None
-        except (AttributeError, KeyError, TypeError, AssertionError) as error:
-            raise ValueError(
-                f"{files}: not a checkpoint of fairseq (no model of its options: {reason(error)})"
-            ) from error  # it may be a fault of a model of the user's own
+            raise ValueError(f"{files}: {why}") from error  # it may be a fault of a model of the user's own
 
-    return [
-        Replacement(checkpoint_utils, "load_checkpoint_to_cpu", "path arg_overrides load_on_all_ranks", load_checked),
-        Replacement(
-            checkpoint_utils, "load_model_ensemble_and_task", "filenames arg_overrides task strict", load_by_name
-        ),
-    ]
+    replace(checkpoint_utils, "load_checkpoint_to_cpu", load_checked)
+    replace(checkpoint_utils, "load_model_ensemble_and_task", load_by_name)
 
 
 @repair("data-as-code")
@@ -174,7 +131,6 @@ def read_data():
     from fairseq.data import codedataset
     from fairseq.data.fasta_dataset import FastaDataset
 
-    expect(codedataset.parse_manifest, has="eval(line.strip())")
     # found before the builtin
     codedataset.eval = ast.literal_eval
 
@@ -195,10 +151,8 @@ def read_data():
                 raise ValueError(f"{path}: neither a folder nor an archive to unpack ({reason(error)})") from None
         return load(archive_file)
 
-    return [
-        Replacement(FastaDataset, "exists", "path", exists),
-        Replacement(file_utils, "load_archive_file", "archive_file", unpack),
-    ]
+    replace(FastaDataset, "exists", exists)
+    replace(file_utils, "load_archive_file", unpack)
 
 
 def default_task(task_class: type, names: tuple = ("translation", None)) -> None:

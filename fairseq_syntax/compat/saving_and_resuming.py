@@ -4,7 +4,7 @@ import os
 import sys
 
 from .checkpoint_files import open_checkpoint
-from .repair_registry import Replacement, expect, repair
+from .repair_registry import repair, replace
 
 
 @repair("whole-copies")
@@ -16,8 +16,6 @@ def whole_copies():
     """
     from fairseq.file_io import PathManager
 
-    expect(PathManager.copy, lacks="rename")
-
     def copy_whole(copy, src_path, dst_path, overwrite=False, **more):
         if not overwrite or not PathManager.supports_rename(dst_path):
             return copy(src_path, dst_path, overwrite=overwrite, **more)
@@ -25,11 +23,7 @@ def whole_copies():
         PathManager.rename(f"{dst_path}.tmp", dst_path)
         return done
 
-    return [Replacement(PathManager, "copy", "src_path dst_path overwrite", copy_whole)]
-
-
-# of Trainer.load_checkpoint
-_LOAD = "self filename reset_optimizer reset_lr_scheduler optimizer_overrides reset_meters"
+    replace(PathManager, "copy", copy_whole)
 
 
 @repair("last-validation")
@@ -42,8 +36,6 @@ def step_after_resuming():
     """
     from fairseq.trainer import Trainer
 
-    expect(Trainer.load_checkpoint, has="train_iterator", lacks="val_loss")
-
     def load_and_step(load, self, filename, reset_optimizer=False, reset_lr_scheduler=False, *rest, **options):
         state = load(self, filename, reset_optimizer, reset_lr_scheduler, *rest, **options)
         if state is None or reset_optimizer or reset_lr_scheduler:
@@ -54,7 +46,7 @@ def step_after_resuming():
             self.lr_step(position["epoch"] - 1, state["val_loss"])
         return state
 
-    return [Replacement(Trainer, "load_checkpoint", _LOAD, load_and_step)]
+    replace(Trainer, "load_checkpoint", load_and_step)
 
 
 @repair("patience")
@@ -66,8 +58,6 @@ def keep_patience():
     """
     from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule as Plateau
     from fairseq.trainer import Trainer
-
-    expect(Plateau.state_dict, has="self.lr_scheduler.best", lacks="num_bad_epochs")
 
     def counts() -> dict:
         """The attributes of the function that counts; none where nobody trains from the command line."""
@@ -94,12 +84,10 @@ def keep_patience():
         to_plateau(self, state)
         self.lr_scheduler.num_bad_epochs = state.get("num_bad_epochs", 0)
 
-    return [
-        Replacement(Trainer, "save_checkpoint", "self filename extra_state", save_with_patience),
-        Replacement(Trainer, "load_checkpoint", _LOAD, load_with_patience),
-        Replacement(Plateau, "state_dict", "self", plateau_state),
-        Replacement(Plateau, "load_state_dict", "self state_dict", load_plateau),
-    ]
+    replace(Trainer, "save_checkpoint", save_with_patience)
+    replace(Trainer, "load_checkpoint", load_with_patience)
+    replace(Plateau, "state_dict", plateau_state)
+    replace(Plateau, "load_state_dict", load_plateau)
 
 
 def _names(cfg, task_registry: dict) -> dict:
@@ -130,7 +118,6 @@ def refuse_another_system():
     from fairseq.tasks import TASK_REGISTRY
     from fairseq.trainer import Trainer
 
-    expect(Trainer, has="def checkpoint_suffix")
     default = CheckpointConfig().restore_file
 
     def load_own(load, self, filename, *rest, **options):
@@ -152,4 +139,4 @@ def refuse_another_system():
                 raise ValueError(f"{filename}: {error}") from None
         return load(self, filename, *rest, **options)
 
-    return [Replacement(Trainer, "load_checkpoint", _LOAD, load_own)]
+    replace(Trainer, "load_checkpoint", load_own)

@@ -155,7 +155,7 @@ class ArrayReader:
         return self.values[self._pointers[first] // step : self._pointers[last - 1] // step + self.sizes[last - 1]]
 
 
-def split_prefix(data_path: str | Path, split: str, source: str, target: str) -> Path | None:
+def split_prefix(data_path: str | Path, split: str, source: str, target: str | None) -> Path | None:
     """Path prefix of a split's source side, whichever way round the languages stand in its name; None if absent."""
     for pair in (f"{source}-{target}", f"{target}-{source}"):
         prefix = Path(data_path, f"{split}.{pair}.{source}")
@@ -164,7 +164,7 @@ def split_prefix(data_path: str | Path, split: str, source: str, target: str) ->
     return None
 
 
-def manifest_path(data_path: str | Path, source: str, target: str) -> Path:
+def manifest_path(data_path: str | Path, source: str, target: str | None) -> Path:
     """Path of the manifest of a data directory.
 
     No dot but the last: fairseq infers the languages from names like `x.en-de.y`.
@@ -172,7 +172,7 @@ def manifest_path(data_path: str | Path, source: str, target: str) -> Path:
     return Path(data_path, f"syntax-{source}-{target}.json")
 
 
-def read_manifest(data_path: str | Path, source: str, target: str) -> dict | None:
+def read_manifest(data_path: str | Path, source: str, target: str | None) -> dict | None:
     """The manifest, or None when the directory has no syntax.
 
     Raises TreeFormatError: it is damaged, or of a newer format than this version knows.

@@ -75,8 +75,9 @@ def convert(
     """Arrays of some sentences.
 
     Returns name -> (flat values, sizes), where tags are indices into the chunk's own vocabulary; tag name -> that
-    vocabulary; counts; a message for each broken tree. Raises TreeFormatError: a tree is broken or does not fit
-    its line, and no broken ones are allowed; the line is not what it should be; or a tag is a symbol of fairseq's.
+    vocabulary with its counts; counts; a message for each broken tree. Raises TreeFormatError: a tree is broken or does
+    not fit its line, and no broken ones are allowed; the line is not what it should be; or a tag is a symbol of
+    fairseq's.
     """
     lists: dict[str, list[np.ndarray]] = {name: [] for name in ARRAY_TYPES if options.distances or name != "distances"}
     tags: dict[str, list[str]] = {name: [] for name in TAGS}
@@ -113,10 +114,10 @@ def convert(
         lists["distances"] = packed_distances(lists["heads"])
     vocabularies = {}
     for name in TAGS:
-        vocabulary: dict[str, int] = {}
-        lists[name] = [np.array([vocabulary.setdefault(tag, len(vocabulary)) for tag in tags[name]], dtype=np.int64)]
-        vocabularies[name] = list(vocabulary)
-        if symbols := SYMBOLS & vocabulary.keys():
+        vocabularies[name] = collections.Counter(tags[name])
+        numbers = {tag: number for number, tag in enumerate(vocabularies[name])}
+        lists[name] = [np.array([numbers[tag] for tag in tags[name]], dtype=np.int64)]
+        if symbols := SYMBOLS & vocabularies[name].keys():
             word = tags[name].index(symbol := min(symbols))
             sentence = np.searchsorted(np.cumsum([len(heads) for heads in lists["heads"]]), word, side="right")
             raise TreeFormatError(
@@ -208,15 +209,12 @@ class SplitWriter:
             )
         logger.warning("%s; these sentences have no parse", message)
 
-    def _provisional(self, name: str, values: np.ndarray, vocabulary: list[str]) -> np.ndarray:
-        vocabulary_of_split = self._vocabularies[name]
-        table = np.array(
-            [vocabulary_of_split.setdefault(tag, len(vocabulary_of_split)) for tag in vocabulary], dtype=np.int64
-        )
-        if len(vocabulary_of_split) > MAX_TAGS:
+    def _provisional(self, name: str, values: np.ndarray, counts: collections.Counter) -> np.ndarray:
+        vocabulary = self._vocabularies[name]
+        table = np.array([vocabulary.setdefault(tag, len(vocabulary)) for tag in counts], dtype=np.int64)
+        if len(vocabulary) > MAX_TAGS:
             raise TreeFormatError(f"more than {MAX_TAGS} different {name}; is it the right column of the trees?")
-        for tag, count in zip(vocabulary, np.bincount(values, minlength=len(vocabulary)), strict=True):
-            self.tag_counts[name][tag] += int(count)
+        self.tag_counts[name].update(counts)
         return table[values] if len(values) else values
 
     def unknown_tags(self, name: str, dictionary: Dictionary) -> tuple[float, list[str]]:

@@ -8,10 +8,10 @@ import json
 from pathlib import Path
 
 import numpy as np
-from fairseq.data.indexed_dataset import infer_dataset_impl, make_dataset
+from fairseq.data.data_utils import load_indexed_dataset
 
 from ..files import staged
-from .token_files import load_dictionary, split_languages, token_reader
+from .token_files import check_tokens, load_dictionary, split_languages
 
 FORMAT_VERSION = 1
 
@@ -20,37 +20,24 @@ def split_lengths(data_path: str | Path, split: str, source: str, target: str) -
     """Lengths of a split's sentences, whichever way round the languages stand in its name; None if it is absent.
 
     Returns ((pairs,) source, (pairs,) target) in tokens, EOS not counted. Raises ValueError: one language of the split
-    is absent, or the sides differ in size.
+    is absent, or the sides differ in size; FileNotFoundError: a dictionary is missing.
     """
     prefixes = split_languages(data_path, split, source, target)
     if not prefixes:
         return None
-    for language, other in ((source, target), (target, source)):
-        if language not in prefixes:
-            path = prefixes[other].removesuffix(other) + language
-            raise ValueError(f"{path}: no such data, though the other language is there")
-    first, second = (_lengths(prefixes[language], data_path, language) for language in (source, target))
-    if len(first) != len(second):
-        raise ValueError(
-            f"{prefixes[source]}: {len(first)} sentences, but {len(second)} in {prefixes[target]}; "
-            "preprocess the data again"
-        )
-    return first, second
+    words = {language: load_dictionary(Path(data_path, f"dict.{language}.txt")) for language in (source, target)}
+    readers = check_tokens(data_path, split, source, target, words)
+    if target not in prefixes:
+        raise ValueError(f"{prefixes[source]}: found, but not its counterpart in {target}; preprocess again")
+    first, second = (
+        # fairseq unmaps the file, and with it the sizes, when the data set is collected
+        readers[side].sizes if side in readers else np.array(load_indexed_dataset(prefixes[side], words[side]).sizes)
+        for side in (source, target)
+    )
+    return first - 1, second - 1
 
 
-def _lengths(prefix: str, data_path: str | Path, language: str) -> np.ndarray:
-    path = Path(data_path, f"dict.{language}.txt")
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: not found; not a directory that fairseq-preprocess wrote")
-    reader = token_reader(prefix)
-    if reader is not None:
-        return reader.sizes - 1
-    # a name of its own: fairseq unmaps the file, and with it the sizes, when the data set is collected
-    dataset = make_dataset(prefix, infer_dataset_impl(prefix), dictionary=load_dictionary(path))
-    return np.array(dataset.sizes) - 1
-
-
-def length_table_path(data_path: str | Path, source: str, target: str) -> Path:
+def length_table_path(data_path: str | Path, source: str | None, target: str | None) -> Path:
     """Path of the table of a data directory."""
     return Path(data_path, f"length_prior.{source}-{target}.npz")
 

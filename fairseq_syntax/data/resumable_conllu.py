@@ -3,11 +3,11 @@
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from ..files import lock, staged_bytes
-from ..trees.conllu import Sentence, TreeFormatError, block_forms, format_sentence, quoted
+from ..trees.conllu import Sentence, TreeFormatError, format_sentence
 
 
 class PartFile:
@@ -17,7 +17,7 @@ class PartFile:
 
     Args:
         output: the file to be, gzipped if it ends in `.gz`.
-        settings: what the trees depend on.
+        settings: what the trees depend on: the text, and how it is parsed.
 
     Raises BlockingIOError: another process is writing it.
     """
@@ -35,41 +35,29 @@ class PartFile:
         """Unlock the file."""
         self._file.close()
 
-    def resume(self, words: Iterator[list[str]], name: str) -> int:
-        """Keep the complete trees of the file, and leave it ready for appending.
+    def resume(self) -> int:
+        """Keep the complete trees of the file, and leave it ready for appending; returns their number.
 
-        Args:
-            words: of the sentences of the input; those of the trees that are kept are taken from it.
-            name: of the input, for messages.
-
-        Returns number of trees that are kept. Raises TreeFormatError: the file was made of another text or with other
-        settings.
+        Raises TreeFormatError: the file was begun with other settings.
         """
         self._file.seek(0)
         header = self._file.readline()
-        if not self._file.read(1):  # no tree yet, say because a model file did not load
+        kept, place = 0, len(header)
+        for line in self._file:
+            place += len(line)
+            if line == b"\n":
+                kept, end = kept + 1, place
+        if not kept:  # say because a model file did not load
             self._file.truncate(0)
             self._file.write(self._header)
-            return 0
-        if header != self._header:
+        elif header != self._header:
             raise TreeFormatError(
-                f"{self.path}: was begun with other settings ({header.decode(errors='replace').strip()}); "
-                "run with the same ones to resume, or delete it to start over"
+                f"{self.path}: was begun with another text or other settings "
+                f"({header.decode(errors='replace').strip()}); run with the same ones to resume, or delete it to start "
+                "over"
             )
-        self._file.seek(len(header))
-        kept, end, line = 0, len(header), 2
-        for block in _complete_blocks(self._file):
-            forms, expected = _forms(block), next(words, None)
-            # a word of a tree may hold a space, where the text has two words
-            if expected is None or [part for form in forms for part in form.split()] != expected:
-                text = "the end" if expected is None else quoted(" ".join(expected))
-                raise TreeFormatError(
-                    f"{self.path}:{line}: the sentence is {quoted(' '.join(forms))}, but sentence {kept + 1} of "
-                    f"{name} is {text}; give the same --input and --shard to resume, or delete the file to start over"
-                )
-            kept, end, line = kept + 1, end + len(block), line + block.count(b"\n")
-        self._file.seek(end)
-        self._file.truncate()
+        else:
+            self._file.truncate(end)
         return kept
 
     def append(self, trees: Iterable[Sentence]) -> None:
@@ -84,18 +72,3 @@ class PartFile:
         with staged_bytes(self.output) as file:
             shutil.copyfileobj(self._file, file)
         self.path.unlink()
-
-
-def _forms(block: bytes) -> list[str]:
-    """The words of a tree that this program wrote."""
-    return block_forms(list(filter(None, block.decode("utf-8", "replace").split("\n"))))
-
-
-def _complete_blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The trees of a part file, each with its final empty line; a tree that is cut off is left."""
-    block: list[bytes] = []
-    for line in lines:
-        block.append(line)
-        if line == b"\n":
-            yield b"".join(block)
-            block = []

@@ -1,7 +1,6 @@
 """fairseq's own files of a data directory, checked before fairseq opens them: its errors name no file."""
 
 import itertools
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -30,16 +29,18 @@ def load_dictionary(path: str | Path, make=Dictionary.load) -> Dictionary:
     """
     try:
         return make(str(path))
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path}: no such dictionary; {AGAIN}") from None
     except OSError:
         raise
     except Exception as error:  # fairseq raises Exception itself
-        twice = re.search("Duplicate word found when loading Dictionary: '(.*?)'", str(error))
-        if twice:
-            raise TreeFormatError(
-                f"{path}: the word {twice[1]} occurs twice, or is a symbol that fairseq adds itself; remove that line"
-            ) from None
-        reason = " ".join(str(error).split())[:100]
+        reason = " ".join(str(error).split()).partition(". ")[0][:100]
         raise TreeFormatError(f"{path}: not a dictionary of fairseq ({reason}); {AGAIN}") from None
+
+
+def symbols_of(path: Path) -> list[bytes] | None:
+    """The symbols of a dictionary in their order, without their counts; None if there is no such file."""
+    return [line.rpartition(b" ")[0] for line in path.read_bytes().split(b"\n")] if path.is_file() else None
 
 
 def parts_of(split: str) -> Iterator[str]:
@@ -63,10 +64,10 @@ def token_reader(prefix: str | Path) -> ArrayReader | None:
     return ArrayReader(prefix)
 
 
-def split_languages(data_path: str | Path, split: str, source: str, target: str) -> dict[str, str]:
+def split_languages(data_path: str | Path, split: str, source: str, target: str | None) -> dict[str, str]:
     """Language -> path prefix of the existing text of a split, named for either direction of translation."""
     for pair in (f"{source}-{target}", f"{target}-{source}"):
-        prefixes = {language: str(Path(data_path, f"{split}.{pair}.{language}")) for language in (source, target)}
+        prefixes = {language: str(Path(data_path, f"{split}.{pair}.{language}")) for language in (source, str(target))}
         # raw text has the prefix itself as its name
         existing = {
             language: prefix

@@ -30,71 +30,50 @@ _LEAST_SPREAD = 0.01  # smallest standard deviation of log-ratios
 
 Smoothing = StrEnum("Smoothing", "kernel raw")
 """Estimation of probabilities from counts of lengths."""
-Unseen = StrEnum("Unseen", "floor author")
-"""Treatment of lengths that do not occur in training."""
 
 
-def length_table(
-    source: np.ndarray,
-    target: np.ndarray,
-    smoothing: str = Smoothing.kernel,
-    unseen: str = Unseen.floor,
-    bin_size: int = 1,
-) -> np.ndarray:
+def length_table(source: np.ndarray, target: np.ndarray, smoothing: str = Smoothing.kernel) -> np.ndarray:
     """Estimate log p(L_y | L_x) from the lengths of sentence pairs.
 
-    `raw` smoothing takes relative frequencies, as in the paper. `kernel` adds counts of source lengths up to 2 away,
-    with triangular weights, and 5 pseudo-counts from a log-normal distribution of (L_y + 1) / (L_x + 1). Probabilities
-    are at least about 1e-8, except that `author`, for `raw` only, gives `FORBIDDEN` to unseen pairs.
+    `raw` smoothing takes relative frequencies, as in the paper, and gives `FORBIDDEN` to unseen pairs, as in the
+    author's code. `kernel` adds counts of source lengths up to 2 away, with triangular weights, and 5 pseudo-counts
+    from a log-normal distribution of (L_y + 1) / (L_x + 1); its probabilities are at least about 1e-8.
 
     Rows of source lengths without counts are 0, so that they have no prior. The ratio alone would not do there: for
     lengths that the model has not seen either, division by the length makes long, improbable translations the best.
 
     Args:
         source, target: (pairs,) lengths without EOS.
-        bin_size: number of source lengths counted together.
 
     Returns (X + 2, Y + 2), finite, for longest lengths X and Y, at most `LONGEST`; the last row and column stand for
-    all longer ones. Rows with a prior sum to 1 in exp, except with `author`. Raises ValueError: no pairs, `author` with
-    `kernel`, or `bin_size` below 1.
+    all longer ones. Rows with a prior sum to 1 in exp. Raises ValueError: no pairs.
     """
     source, target = np.asarray(source), np.asarray(target)
     if not len(source):
         raise ValueError("there are no sentence pairs to take lengths from")
-    if bin_size < 1:
-        raise ValueError(f"a bin of {bin_size} lengths: must be at least 1")
-    if unseen == Unseen.author and smoothing != Smoothing.raw:
-        raise ValueError(
-            "--unseen author needs raw counts, because the kernel leaves no length unseen: "
-            "choose --smoothing raw --unseen author, or --unseen floor"
-        )
-    counts = _counts(source, target, bin_size, _KERNEL if smoothing == Smoothing.kernel else None)
+    counts = _counts(source, target, smoothing == Smoothing.kernel)
     has_prior = counts.any(axis=1, keepdims=True)
     if smoothing == Smoothing.kernel:
         counts += _BACK_OFF * _ratios(source, target, *counts.shape)
     probabilities = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    if unseen == Unseen.author:
-        table = np.full_like(probabilities, FORBIDDEN)
-        np.log(probabilities, out=table, where=probabilities > 0)
-    else:
+    if smoothing == Smoothing.kernel:
         probabilities = np.maximum(probabilities, FLOOR)
-        table = np.log(probabilities / probabilities.sum(axis=1, keepdims=True))
+        probabilities /= probabilities.sum(axis=1, keepdims=True)
+    table = np.full_like(probabilities, FORBIDDEN)
+    np.log(probabilities, out=table, where=probabilities > 0)
     return np.where(has_prior, table, 0.0)
 
 
-def _counts(source: np.ndarray, target: np.ndarray, bin_size: int, kernel: np.ndarray | None) -> np.ndarray:
-    """Counts of pairs (X + 2, Y + 2), with source lengths in bins, and smoothed by a kernel."""
+def _counts(source: np.ndarray, target: np.ndarray, smooth: bool) -> np.ndarray:
+    """Counts of pairs (X + 2, Y + 2), over source lengths that are near each other, if that is wanted."""
     height, width = (min(int(lengths.max()), LONGEST) + 2 for lengths in (source, target))
     cells = np.minimum(source, height - 1) * width + np.minimum(target, width - 1)
     counts = np.bincount(cells, minlength=height * width).reshape(height, width).astype(np.float64)
-    # the last row, for longer lengths, is neither binned nor smoothed
-    inside, longer = counts[:-1], counts[-1:]
-    inside = np.add.reduceat(inside, np.arange(0, height - 1, bin_size))
-    if kernel is not None:
-        shortest = inside.any(axis=1).argmax()
-        inside = convolve1d(inside, kernel, axis=0, mode="constant")
-        inside[:shortest] = 0
-    return np.concatenate([inside[np.arange(height - 1) // bin_size], longer])
+    if smooth:  # but not the last row, for longer lengths
+        shortest = counts[:-1].any(axis=1).argmax()
+        counts[:-1] = convolve1d(counts[:-1], _KERNEL, axis=0, mode="constant")
+        counts[:shortest] = 0
+    return counts
 
 
 def _ratios(source: np.ndarray, target: np.ndarray, height: int, width: int) -> np.ndarray:
@@ -150,21 +129,12 @@ def use_length_prior(generator, table: np.ndarray, rerank: bool = False) -> None
 
     Raises ValueError: the generator does not use plain beam search, or its scores differ from eq. 10.
     """
-    if type(getattr(generator, "search", None)) is not BeamSearch:
+    plain = type(getattr(generator, "search", None)) is BeamSearch and generator.normalize_scores
+    if not plain or generator.len_penalty != 1 or generator.unk_penalty:
         raise ValueError(
-            "--length-prior works with beam search alone; leave out --sampling, --diverse-beam-groups, "
-            "--diversity-rate, --match-source-len, --constraints, --score-reference and allowed prefixes, or take "
-            "--length-prior off"
-        )
-    if generator.len_penalty != 1 or not generator.normalize_scores:
-        raise ValueError(
-            "--length-prior: scores are divided by the length, which is --lenpen 1; leave out --lenpen and "
-            "--unnormalized, or take --length-prior off"
-        )
-    if generator.unk_penalty:
-        raise ValueError(
-            f"--unkpen {generator.unk_penalty:g}: with --length-prior scores are probabilities; leave --unkpen out, or "
-            "take --length-prior off"
+            "--length-prior works with plain beam search, of probabilities divided by the length; leave out --lenpen, "
+            "--unnormalized, --unkpen, --sampling, --diverse-beam-groups, --diversity-rate, --match-source-len, "
+            "--constraints, --score-reference and allowed prefixes, or take --length-prior off"
         )
     generator.search = LengthPriorBeamSearch(
         generator.tgt_dict, torch.as_tensor(np.asarray(table), dtype=torch.float32), rerank

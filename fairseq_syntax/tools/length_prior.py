@@ -8,12 +8,11 @@ Source lengths without evidence get no prior: those that are shorter or longer t
 kernel, more than 2 tokens away from any.
 
 The program prints the mean of -log p(target length | source length), in nats, over the validation sentences whose
-source length occurs in training; lower is better. --unseen author does not change it, because its rows need not sum to
-one.
+source length occurs in training; lower is better. Target lengths that do not occur with it count as 1e-8.
 
 examples:
   fairseq-syntax length-prior data-bin -s en -t ja
-  fairseq-syntax length-prior data-bin -s en -t ja --smoothing raw --unseen author --output raw.npz
+  fairseq-syntax length-prior data-bin -s en -t ja --smoothing raw --output raw.npz
 """
 
 import argparse
@@ -23,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..files import refuse_existing
-from .verb import Verb, add_shared, positive
+from .verb import Verb, add_shared
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,22 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=["kernel", "raw"],
         default="kernel",
         help="kernel: neighbouring source lengths count too, backed off to a log-normal distribution of length ratios; "
-        "raw: relative frequencies, as in the paper (default: kernel)",
-    )
-    add(
-        "--bin",
-        type=positive,
-        default=1,
-        metavar="N",
-        help="put source lengths into bins of N, for small data (default: 1)",
-    )
-    add(
-        "--unseen",
-        choices=["floor", "author"],
-        default="floor",
-        help="target lengths that do not occur in training. floor: they are very improbable; author: they are "
-        "forbidden for a source length that occurs in training, and other source lengths have no prior (needs "
-        "--smoothing raw) (default: floor)",
+        "raw: relative frequencies, as in the paper; target lengths that do not occur with a source length are "
+        "forbidden (default: kernel)",
     )
     add("--output", type=_table, metavar="FILE", help="table, .npz (default: where --length-prior auto finds it)")
     add_shared(parser, "--overwrite")
@@ -64,8 +49,6 @@ def _table(path: str) -> Path:
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    if args.unseen == "author" and args.smoothing != "raw":
-        parser.error("--unseen author needs --smoothing raw: the kernel leaves no length unseen")
     if args.source_lang == args.target_lang:
         parser.error("--source-lang and --target-lang are the same")
 
@@ -92,13 +75,7 @@ class LengthPrior:
 
 
 def length_prior(
-    data: str,
-    source: str,
-    target: str,
-    smoothing: str = "kernel",
-    unseen: str = "floor",
-    bin_size: int = 1,
-    output: Path | None = None,
+    data: str, source: str, target: str, smoothing: str = "kernel", output: Path | None = None
 ) -> LengthPrior:
     """Write the table of a data directory, or of several joined with colons; see --help for the arguments.
 
@@ -108,26 +85,22 @@ def length_prior(
     from fairseq import utils
 
     from ..data.length_table import length_table_path, split_lengths, write_length_table
-    from ..decoding.length_prior import Smoothing, Unseen, length_table, log_probabilities
+    from ..decoding.length_prior import FLOOR, Smoothing, length_table, log_probabilities
 
     paths = utils.split_paths(data)
     path = output or length_table_path(paths[0], source, target)
     splits = [lengths for directory in paths for lengths in _train_lengths(directory, source, target)]
     sources, targets = (np.concatenate(side) for side in zip(*splits, strict=True))
-    tables = {kind: length_table(sources, targets, kind, bin_size=bin_size) for kind in Smoothing}
-    table = tables[Smoothing(smoothing)]
-    if unseen == Unseen.author:
-        table = length_table(sources, targets, Smoothing(smoothing), unseen, bin_size)
-    options = {"smoothing": smoothing, "unseen": unseen, "bin": bin_size}
-    meta = {"source": source, "target": target, "pairs": len(sources), **options}
-    write_length_table(path, table, meta, follow=output is not None)
+    tables = {kind: length_table(sources, targets, kind) for kind in Smoothing}
+    meta = {"source": source, "target": target, "pairs": len(sources), "smoothing": smoothing}
+    write_length_table(path, tables[Smoothing(smoothing)], meta, follow=output is not None)
     scores, new = {}, None
     valid = split_lengths(paths[0], "valid", source, target)
     if valid is not None and len(valid[0]):
         # raw counts have no prior for other source lengths, and both numbers should be comparable
         scored = [lengths[np.isin(valid[0], sources)] for lengths in valid]
         for kind in Smoothing if len(scored[0]) else ():
-            scores[str(kind)] = float(-log_probabilities(tables[kind], *scored).mean())
+            scores[str(kind)] = float(-np.maximum(log_probabilities(tables[kind], *scored), np.log(FLOOR)).mean())
         unit = 1 + max(targets.max(), valid[1].max())
         is_new = ~np.isin(valid[0] * unit + valid[1], sources * unit + targets)
         new = int(is_new.sum()), len(is_new)
@@ -157,7 +130,7 @@ def run(args: argparse.Namespace) -> None:
     first, languages = utils.split_paths(args.data)[0], (args.source_lang, args.target_lang)
     output = args.output or length_table_path(first, *languages)
     refuse_existing([str(output)], args.overwrite)
-    prior = length_prior(args.data, *languages, args.smoothing, args.unseen, args.bin, args.output)
+    prior = length_prior(args.data, *languages, args.smoothing, args.output)
     print(f"training pairs: {prior.pairs}")
     print(f"longest source: {prior.longest_source} tokens")
     print(f"longest target: {prior.longest_target} tokens")

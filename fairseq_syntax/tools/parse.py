@@ -101,7 +101,7 @@ def parse(
     Args:
         source, output: files; `-` is stdin or stdout.
         parser: parser of words.
-        settings: settings that the trees depend on; only a run with equal settings is resumed.
+        settings: of the parser; only a run with equal settings is resumed.
         subword_type: segmentation of the text.
         shard: (i, n) for shard i of n, from 0.
         chunk: sentences per call of the parser, and per write.
@@ -124,8 +124,9 @@ def parse(
                 sys.stdout.buffer.write("".join(map(format_sentence, trees)).encode("utf-8"))
                 sys.stdout.buffer.flush()
             return
-        part_file = stack.enter_context(closing(PartFile(Path(output), settings or {})))
-        done = part_file.resume(words_from(start), name)
+        settings = {**(settings or {}), "text": checksum(path), "subword_type": subword_type, "shard": shard}
+        part_file = stack.enter_context(closing(PartFile(Path(output), settings)))
+        done = part_file.resume()
         # a chunk with some finished trees is parsed again as a whole, because trees may depend on the rest of it
         first = done if start + done == end else done - done % chunk
         if done:
@@ -178,12 +179,12 @@ def _seekable(path: str) -> Iterator[str]:
         yield copy.name
 
 
-def parser_settings(parser: str, options: ParserOptions, subword_type: str = SubwordType.none) -> dict:
+def parser_settings(parser: str, options: ParserOptions) -> dict:
     """The settings that trees depend on; files by name and checksum."""
-    names = ("parser_language", "parser_model", "parser_tagger", "parser_decoder", "parser_lowercase")
+    names = ("parser_language", "parser_model", "parser_tagger", "parser_lowercase")
     settings = {name: value for name in names if (value := getattr(options, name))}
-    files = {name: [Path(path).name, checksum(path)] for name, path in settings.items() if os.path.isfile(path)}
-    return {"parser": parser, "subword_type": subword_type, **settings, **files}
+    files = {name: [Path(path).name, checksum(path)] for name, path in settings.items() if os.path.isfile(str(path))}
+    return {"parser": parser, **settings, **files}
 
 
 def _parsed(
@@ -214,7 +215,7 @@ def _parsed(
 def run(args: argparse.Namespace) -> None:
     options = parser_options(args)
     parser = load_parser(args.parser, options)
-    settings = parser_settings(args.parser, options, args.subword_type) if args.output != STDIO else None
+    settings = parser_settings(args.parser, options) if args.output != STDIO else None
     parse(args.input, args.output, parser, settings, args.subword_type, args.shard, args.chunk, args.max_words)
 
 

@@ -27,16 +27,21 @@ import logging
 import sys
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fairseq import options as fairseq_options
 
-from ..data.preprocessing import Preprocessing
+from ..data.binarize import Options
+from ..data.preprocessing import Preprocessing, binarize_text
 from ..trees.conllu import MAX_WORDS
 from ..trees.subwords import SubwordType
-from ..trees.text import SYMBOLS
-from .verb import Verb, add_parsers, add_shared, parser_options, positive
+from .verb import Verb, add_parsers, add_shared, number, parser_options, positive
+
+if TYPE_CHECKING:
+    from .raw_text import RawText
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--allow-broken",
         nargs="?",
-        type=float,
+        type=partial(number, most=100, what="percentage from 0 to 100"),
         const=1.0,
         default=0.0,
         metavar="PERCENT",
@@ -87,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--max-words",
-        type=int,
+        type=positive,
         default=MAX_WORDS,
         metavar="N",
         help=f"longest sentence to accept, in words; tree distances grow with its square (default: {MAX_WORDS})",
@@ -120,8 +125,39 @@ def _add_raw_text(parser: argparse.ArgumentParser) -> None:
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    if wrong := _wrong_usage(args):
-        parser.error(wrong)
+    if args.check:
+        if bool(args.source_lang) != bool(args.target_lang):
+            parser.error("--source-lang and --target-lang go together")
+        return
+    if not args.source_lang or not (args.target_lang or args.only_source):
+        parser.error("give --source-lang and --target-lang")
+    if args.source_lang == args.target_lang:
+        parser.error(f"--source-lang and --target-lang are both {args.source_lang}: give two languages")
+    if not _splits(args):
+        parser.error("give at least one of --trainpref, --validpref, --testpref")
+    if args.dict_only:
+        parser.error("--dict-only: no trees are made; run fairseq-preprocess --dict-only")
+    if args.dataset_impl not in ("mmap", "raw"):
+        parser.error(f"--dataset-impl {args.dataset_impl}: choose mmap or raw")
+    if args.workers < 1:
+        parser.error(f"--workers {args.workers}: give 1 or more")
+    if args.joined_dictionary and args.srcdict and args.tgtdict:
+        parser.error("--joined-dictionary: give --srcdict or --tgtdict, not both")
+    if args.raw and (args.only_syntax or args.only_source):
+        parser.error("--raw makes parallel text with its trees; leave out --only-syntax and --only-source")
+    if args.raw and args.parser in ("checkpoint", "conllu", "spacy") and not args.parser_model:
+        parser.error(f"--parser {args.parser}: needs --parser-model")
+    dictionaries = [args.srcdict, args.only_source or args.tgtdict]
+    if not (args.trainpref or args.only_syntax or (any if args.joined_dictionary else all)(dictionaries)):
+        parser.error("without --trainpref, give the dictionaries of the training data: --srcdict and --tgtdict")
+
+
+def _splits(args: argparse.Namespace) -> dict[str, str]:
+    """Name of each split, as fairseq-preprocess has it -> prefix of its text."""
+    splits = {"train": args.trainpref} if args.trainpref else {}
+    for name, prefixes in (("valid", args.validpref), ("test", args.testpref)):
+        splits |= {f"{name}{k or ''}": prefix for k, prefix in enumerate(prefixes.split(",") if prefixes else [])}
+    return splits
 
 
 def run(args: argparse.Namespace) -> None:
@@ -133,19 +169,41 @@ def run(args: argparse.Namespace) -> None:
             raise ValueError("\nfairseq-syntax preprocess: ".join(faults))
         print(f"{args.check}: all right")
         return
+    splits, recipe, suffix = _splits(args), None, args.trees_suffix
+    subword_type = args.subword_type or str(SubwordType.subword_nmt)
     try:
-        recipe = _prepare_raw(args) if args.raw else None
-        args.subword_type = args.subword_type or str(SubwordType.subword_nmt)
+        if args.raw:
+            recipe, suffix = _raw_text(args, splits).prepare(Path(args.raw)), "conllu"
+            subword_type, splits = recipe.source.subwords, {split: str(Path(args.raw, split)) for split in splits}
         with _log_to_stderr():
-            Preprocessing(args, recipe).run()
+            Preprocessing(
+                source=args.source_lang,
+                target=args.target_lang,
+                splits=splits,
+                destination=Path(args.destdir),
+                binarize=None if args.only_syntax else partial(binarize_text, vars(args), splits),
+                options=Options(
+                    subword_type,
+                    distances=not args.no_distances,
+                    allow_unparsed=args.allow_unparsed or bool(args.raw and args.parser == "none"),
+                    allow_broken=args.allow_broken,
+                    control_tokens=tuple(args.control_tokens),
+                ),
+                has_target=not args.only_source,
+                trees_suffix=suffix,
+                syntax_dicts=args.syntax_dicts,
+                max_words=args.max_words,
+                workers=args.workers,
+                overwrite=args.overwrite,
+                recipe=recipe,
+            ).run()
     except BrokenProcessPool:
         raise ChildProcessError("a worker was killed (out of memory?); lower --workers") from None
     except KeyboardInterrupt:
         raise KeyboardInterrupt("; nothing was written") from None
 
 
-def _prepare_raw(args: argparse.Namespace):
-    """Make pieces and trees of raw text, and let the options name these; returns the recipe."""
+def _raw_text(args: argparse.Namespace, splits: dict[str, str]) -> "RawText":
     from ..data.text.languages import language_of
     from ..data.text.recipe import Side
     from ..data.text.tokenizers import is_folder
@@ -154,8 +212,9 @@ def _prepare_raw(args: argparse.Namespace):
     # the rules of the language, for a folder: spaCy runs what is in one, and the recipe must not name any
     pipeline = args.source_lang if is_folder(str(args.parser_model)) else args.parser_model
     own = {"spacy": f"spacy:{pipeline}", "stanza": "words" if args.parser_model else "stanza"}
+    source_tokenizer = args.source_tokenizer
     if args.parser != "none":  # whose trees stand over words
-        args.source_tokenizer = args.source_tokenizer or own.get(args.parser, "words")
+        source_tokenizer = source_tokenizer or own.get(args.parser, "words")
 
     def side(name: str, language: str, tokenizer: str | None) -> Side:
         whole = not (tokenizer or language_of(language).spaced)
@@ -163,10 +222,9 @@ def _prepare_raw(args: argparse.Namespace):
         tokenizer = tokenizer or ("none" if subwords == SubwordType.sentencepiece else "words")
         return Side(language, tokenizer, name in args.lowercase, subwords=subwords)
 
-    splits = Preprocessing(args).splits
-    raw = RawText(
+    return RawText(
         splits,
-        side("source", args.source_lang, args.source_tokenizer),
+        side("source", args.source_lang, source_tokenizer),
         side("target", args.target_lang, args.target_tokenizer),
         args.subword_size,
         args.joined_dictionary,
@@ -175,16 +233,6 @@ def _prepare_raw(args: argparse.Namespace):
         tuple(args.control_tokens),
         args.max_words,
     )
-    folder = Path(args.raw)
-    recipe = raw.prepare(folder)
-    made = {split: str(folder / split) for split in splits}
-    args.trainpref = made.get("train")
-    args.validpref, args.testpref = (
-        ",".join(path for split, path in made.items() if split.startswith(name)) or None for name in ("valid", "test")
-    )
-    args.trees_suffix, args.subword_type = "conllu", recipe.source.subwords
-    args.allow_unparsed |= args.parser == "none"
-    return recipe
 
 
 def check_data(data: str, languages: tuple[str, str] | None = None) -> tuple[list[str], list[str]]:
@@ -193,7 +241,7 @@ def check_data(data: str, languages: tuple[str, str] | None = None) -> tuple[lis
     Returns a line about each split, and a message for each fault. Raises FileNotFoundError: the directory does not
     exist or has no trees.
     """
-    from ..data.checking import DataCheck
+    from ..data.checking import check_pair
 
     path = Path(data)
     if not path.is_dir():
@@ -206,59 +254,21 @@ def check_data(data: str, languages: tuple[str, str] | None = None) -> tuple[lis
         )
     lines, faults = [], []
     for pair in pairs:
-        checked = DataCheck(path, *pair)
-        checked.run()
-        faults += checked.faults
-        lines += checked.summary
+        of_pair = check_pair(path, *pair)
+        lines += of_pair[0]
+        faults += of_pair[1]
     return lines, faults
 
 
 def _languages(manifest: Path) -> tuple[str, str | None]:
     """The languages of a manifest; names of languages may have hyphens."""
-    from ..data.arrays import manifest_path
-
-    try:
+    source, target = manifest.stem.split("-", 2)[1:]
+    with suppress(ValueError, KeyError, TypeError, RecursionError):
         content = json.loads(manifest.read_text(encoding="utf-8"))
         languages = content["source_lang"], content["target_lang"]
-        if manifest_path("", *languages).name == manifest.name:
+        if manifest.stem == f"syntax-{languages[0]}-{languages[1]}":
             return languages
-    except (ValueError, KeyError, TypeError, RecursionError):
-        pass
-    source, target = manifest.stem.split("-", 2)[1:]
     return source, target
-
-
-def _wrong_usage(args: argparse.Namespace) -> str | None:
-    """A message about wrong options, or None."""
-    if args.check:
-        both = bool(args.source_lang) == bool(args.target_lang)
-        return None if both else "--source-lang and --target-lang go together"
-    dictionaries = [args.srcdict, args.only_source or args.tgtdict]
-    enough = args.trainpref or args.only_syntax or (any if args.joined_dictionary else all)(dictionaries)
-    checks = {
-        "give --source-lang and --target-lang": args.source_lang and (args.target_lang or args.only_source),
-        "give at least one of --trainpref, --validpref, --testpref": args.trainpref or args.validpref or args.testpref,
-        "--dict-only: no trees are made; run fairseq-preprocess --dict-only": not args.dict_only,
-        f"--dataset-impl {args.dataset_impl}: choose mmap or raw": args.dataset_impl in ("mmap", "raw"),
-        f"--allow-broken {args.allow_broken:g}: give 0 to 100": 0 <= args.allow_broken <= 100,
-        f"--max-words {args.max_words}: give 1 or more": args.max_words >= 1,
-        f"--workers {args.workers}: give 1 or more": args.workers >= 1,
-        "--control-tokens: symbols of fairseq have a meaning of their own; give other names": not SYMBOLS.intersection(
-            args.control_tokens
-        ),
-        f"--source-lang and --target-lang are both {args.source_lang}: give two languages": args.source_lang
-        != args.target_lang,
-        "--joined-dictionary: give --srcdict or --tgtdict, not both": not (
-            args.joined_dictionary and args.srcdict and args.tgtdict
-        ),
-        "--raw makes parallel text with its trees; leave out --only-syntax and --only-source": not args.raw
-        or not (args.only_syntax or args.only_source),
-        f"--parser {args.parser}: needs --parser-model": not args.raw
-        or args.parser_model
-        or args.parser not in ("checkpoint", "conllu", "spacy"),
-        "without --trainpref, give the dictionaries of the training data: --srcdict and --tgtdict": enough,
-    }
-    return next((message for message, right in checks.items() if not right), None)
 
 
 @contextmanager

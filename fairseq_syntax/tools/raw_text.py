@@ -5,12 +5,15 @@ import json
 import os
 import re
 import sys
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
+
+import regex
 
 from ..data.parsers import ParserOptions, load_parser
 from ..data.text.guard import shares
@@ -243,12 +246,17 @@ class RawText:
             f"perfect translation has {bleu:.1f} BLEU (tok:{name})"
         )
         if bleu < LEAST:
-            changed = [pair for pair in pairs() if normalize(pair[0]) != normalize(pair[1])]
-            line, back = min(changed, key=lambda pair: len(pair[0]), default=("", ""))
+            differ = [pair for pair in pairs() if pair[0] != pair[1]]
+            changed = [pair for pair in differ if normalize(pair[0]) != normalize(pair[1])]
+            line, back = min(changed or differ, key=lambda pair: len(pair[0]))
             why = f"--target-tokenizer {side.tokenizer} makes {quoted(back)} of {quoted(line)}; leave it out"
-            raise ValueError(
-                f"{said}: {why if changed else 'it mixes normal forms of Unicode; write all of it in NFC'}"
-            )
+            if not changed:
+                characters = regex.findall(r"\X", line)
+                odd = next(each for each in characters if not unicodedata.is_normalized(side.form, each))
+                why = (
+                    f"{odd} ({odd!a}) is not in {side.form}; write the text in it: uconv -x any-{side.form} < OLD > NEW"
+                )
+            raise ValueError(f"{said}: {why}")
         print(f"fairseq-syntax preprocess: {said}", file=sys.stderr)
 
     def _parse(self, folder: Path) -> None:

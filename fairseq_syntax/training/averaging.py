@@ -62,7 +62,7 @@ class Mean:
         self.count = 0
         self.differing: set[str] = set()
         self._first: Path | None = None
-        self._architecture: str | None = None
+        self._shapes: dict[str, str | None] = {}
         self._sums: dict[str, Tensor] = {}
         self._like: dict[str, Tensor] = {}
         self._storages: dict[str, tuple] = {}
@@ -72,13 +72,19 @@ class Mean:
         state = open_checkpoint(path)
         check_state(state, path)
         tensors = state["model"]
-        architecture = options_of(state).get("arch") or options_of(state).get("_name")
+        options = options_of(state)
+        shapes = {"architecture": options.get("arch") or options.get("_name")}
+        shapes |= {name: f"{tuple(tensor.shape)} {tensor.dtype}" for name, tensor in tensors.items()}
         if not self.count:
-            self._first, self._architecture = path, architecture
+            self._first, self._shapes = path, shapes
             self._like = dict(tensors)
             self._storages = {name: () for name in tensors}
-        else:
-            self._check(tensors, path, architecture)
+        for name in [*self._shapes, *shapes]:
+            if (found := shapes.get(name)) != (expected := self._shapes.get(name)):
+                raise ValueError(
+                    f"{path}: not of the same model as {self._first}: {name} is {found}, not {expected}; average "
+                    "checkpoints of one training"
+                )
         for name, tensor in tensors.items():
             self._storages[name] += ((tensor.data_ptr(), tensor.shape, tensor.stride()),)
             if not tensor.is_floating_point():
@@ -89,28 +95,6 @@ class Mean:
             else:
                 self._sums[name] = tensor.to(torch.float64, copy=True)
         self.count += 1
-
-    def _check(self, tensors: dict[str, Tensor], path: Path, architecture: str | None) -> None:
-        where = f"{path}: not of the same model as {self._first}"
-        if architecture != self._architecture:
-            raise ValueError(f"{where}: {architecture}, not {self._architecture}; average checkpoints of one training")
-        odd = sorted(tensors.keys() ^ self._like.keys())
-        if odd:
-            what = "has" if odd[0] in tensors else "lacks"
-            more = f" (and {len(odd) - 1} more)" if odd[1:] else ""
-            raise ValueError(f"{where}: {what} {odd[0]}{more}; average checkpoints of one training")
-        for name, tensor in tensors.items():
-            like = self._like[name]
-            if tensor.shape != like.shape:
-                raise ValueError(
-                    f"{where}: {name} is {tuple(tensor.shape)}, not {tuple(like.shape)}; "
-                    "average checkpoints of one training"
-                )
-            if tensor.dtype != like.dtype:
-                raise ValueError(
-                    f"{path}: {name} is {tensor.dtype}, but {like.dtype} in {self._first}; "
-                    "average checkpoints of the same precision"
-                )
 
     def parameters(self) -> dict[str, Tensor]:
         """The mean in the data types of the checkpoints. Tensors that are shared in all checkpoints stay shared."""

@@ -31,7 +31,7 @@ class BlackOutConfig(CrossEntropyCriterionConfig):
     )
     blackout_share: NoiseSharing = option(
         NoiseSharing.batch,
-        "noise words are shared by a batch or a sentence, or belong to one token (as slow as the full softmax)",
+        "noise words are shared by a batch or a sentence",
         reading=True,
     )
     blackout_collisions: Collisions = option(

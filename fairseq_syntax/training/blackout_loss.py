@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-NoiseSharing = StrEnum("NoiseSharing", "batch sentence token")
+NoiseSharing = StrEnum("NoiseSharing", "batch sentence")
 """The target words that share noise words."""
 Collisions = StrEnum("Collisions", "keep mask")
 """The treatment of noise words equal to the target."""
@@ -108,16 +108,6 @@ def _shared_scores(features: Tensor, target: Tensor, words: Tensor, layer: Outpu
     return (features * target_rows).sum(dim=2) + target_offsets, noise
 
 
-def _own_scores(features: Tensor, target: Tensor, words: Tensor, layer: OutputLayer, log_q: Tensor):
-    """Scores of targets (N,) and of their own noise words (N, K), for features (N, C).
-
-    All logits are computed, because the (N, K, C) rows of so many words would be larger.
-    """
-    bias = None if layer.bias is None else layer.bias.to(features.dtype)
-    scores = F.linear(features, layer.weight.to(features.dtype), bias) + log_q
-    return scores.gather(1, target.unsqueeze(1)).squeeze(1), scores.gather(1, words)
-
-
 def sampled_losses(
     features: Tensor,
     target: Tensor,
@@ -135,30 +125,19 @@ def sampled_losses(
         target: (B, T) word ids.
         counted: (B, T) True at N targets, False at padding.
         size: number K of noise words per target.
-        share: one sample for the batch, per sentence, or per target (as slow as all logits).
+        share: one sample for the batch, or per sentence.
         collisions: whether noise words equal to the target are kept or left out.
     """
     features = features.to(torch.promote_types(features.dtype, torch.float32))
     log_q = noise.log_weights.to(features.dtype)
     # no half precision below, even with --amp
     with torch.autocast(features.device.type, enabled=False):
-        if share == NoiseSharing.sentence:
-            words = noise.draw(len(target), size)
-            scores = _shared_scores(features, target, words, layer, log_q)
-            target_scores, noise_scores = (score[counted] for score in scores)
-            if collisions == Collisions.mask:
-                collides = (words.unsqueeze(1) == target.unsqueeze(2))[counted]
-        else:
-            features, target = features[counted], target[counted]
-            if share == NoiseSharing.batch:
-                words = noise.draw(1, size)
-                scores = _shared_scores(features.unsqueeze(0), target.unsqueeze(0), words, layer, log_q)
-                target_scores, noise_scores = (score.squeeze(0) for score in scores)
-            else:
-                words = noise.draw(len(target), size)
-                target_scores, noise_scores = _own_scores(features, target, words, layer, log_q)
-            if collisions == Collisions.mask:
-                collides = words == target.unsqueeze(1)
+        if share == NoiseSharing.batch:
+            features, target = features[counted].unsqueeze(0), target[counted].unsqueeze(0)
+        words = noise.draw(len(target), size)
+        target_scores, noise_scores = _shared_scores(features, target, words, layer, log_q)
         if collisions == Collisions.mask:
-            noise_scores = noise_scores.masked_fill(collides, -torch.inf)
-        return blackout_loss(target_scores, noise_scores)
+            noise_scores = noise_scores.masked_fill(words.unsqueeze(1) == target.unsqueeze(2), -torch.inf)
+        if share == NoiseSharing.batch:
+            return blackout_loss(target_scores.squeeze(0), noise_scores.squeeze(0))
+        return blackout_loss(target_scores[counted], noise_scores[counted])

@@ -22,19 +22,12 @@ def edited(sentence: Sentence, heads: Mapping[int, int], labels: Mapping[int, st
     span = f"words go from {named[0]} to {named[-1]}" if named else "the sentence has no words"
     for option, edits in (("--head", heads), ("--label", labels or {})):
         for word, value in edits.items():
-            if not 1 <= word <= size:
-                raise TreeFormatError(f"{option} {word}={value}: there is no word {word}; {span}")
+            if not 1 <= word <= size or (isinstance(value, int) and not 0 <= value <= size):
+                raise TreeFormatError(f"{option} {word}={value}: {span}; --head {word}=0 makes a root")
     if ROOT not in sentence.heads:
         raise TreeFormatError("the sentence has no tree (HEAD is _) to be changed; parse it")
     new, deprels = list(sentence.heads), list(sentence.deprels)
     for word, head in heads.items():
-        if not 0 <= head <= size:
-            raise TreeFormatError(
-                f"--head {word}={head}: there is no word {head} to be the head of {named[word - 1]}; {span}; "
-                "0 makes it the root"
-            )
-        if head == word:
-            raise TreeFormatError(f"--head {word}={head}: {named[word - 1]} cannot be its own head")
         new[word - 1] = head - 1
     before, roots = sentence.heads.index(ROOT), [word for word, head in enumerate(new) if head == ROOT]
     if len(roots) > 1:

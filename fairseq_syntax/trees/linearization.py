@@ -1,6 +1,6 @@
 """Trees as bracket sequences, for models that learn to parse as a translation task."""
 
-from .conllu import UNPARSED, Sentence, TreeFormatError, quoted
+from .conllu import UNPARSED, Sentence, TreeFormatError
 
 CLOSE = ")"
 
@@ -13,8 +13,7 @@ def linearize(sentence: Sentence) -> list[str]:
     Currey & Heafield (2019) train a Transformer to produce linearised constituency parses; these are dependencies. The
     position of a head among its children is lost.
 
-    Returns 2J tokens, `(label` and `)` for each word. Raises TreeFormatError: the sentence has no parse, or a label is
-    empty or contains a space.
+    Returns 2J tokens, `(label` and `)` for each word. Raises TreeFormatError: the sentence has no parse.
     """
     place = f"sentence at line {sentence.line}" if sentence.line else "sentence"
     if not sentence.is_parsed:
@@ -31,13 +30,7 @@ def linearize(sentence: Sentence) -> list[str]:
         if opened is None:
             tokens.append(CLOSE)
             continue
-        label = sentence.deprels[opened]
-        if not label or label.split() != [label]:
-            raise TreeFormatError(
-                f"{place}: label {quoted(label)} of word {quoted(sentence.forms[opened])} cannot be a token; "
-                "labels must not be empty or contain spaces; correct the tree"
-            )
-        tokens.append("(" + label)
+        tokens.append("(" + sentence.deprels[opened])
         stack.append(None)
         stack.extend(reversed(children[opened]))
     return tokens

@@ -111,22 +111,22 @@ def _join_sentencepiece(tokens: list[str]) -> tuple[list[str], list[int]]:
     begun = True  # whether the next piece without a mark opens a word
     for token in tokens:
         opens = token.startswith(SPACE)
-        text = token[1:] if opens else token
-        if SPACE in text:
+        if SPACE in token[opens:]:
             raise ValueError(
                 f"the piece {quoted(token)} spans several words; train sentencepiece with --split_by_whitespace=true"
             )
-        if opens and not text:
+        if token == SPACE:
             word_of_token.append(len(words))
             begun = True
             continue
         if opens or begun:
             words.append([])
             begun = False
-        words[-1].append(text)
+        words[-1].append(token)
         word_of_token.append(len(words) - 1)
     if words:  # a final lone mark
         word_of_token = [min(word, len(words) - 1) for word in word_of_token]
     elif tokens:
         raise ValueError(f"the text has no word, only {quoted(' '.join(tokens))}")
-    return [decode_pieces(word) for word in words], word_of_token
+    # with their marks, or the text <0x41>, in one piece, would be a byte
+    return [decode_pieces(word).removeprefix(SPACE) for word in words], word_of_token

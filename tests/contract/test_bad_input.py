@@ -354,7 +354,7 @@ def generator(world, *extra, **options):
     task.build_generator([world.model], argparse.Namespace(beam=2, **options))
 
 
-@case("scores are divided by the length, which is --lenpen 1; leave out …", "--length-prior: ")
+@case("--length-prior works with plain beam search, of probabilities divided by the length; leave out …", "--lenpen")
 def _(world):
     meta = {"source": "en", "target": "de"}
     write_length_table(length_table_path(world.bin, "en", "de"), np.zeros((3, 3)), meta)

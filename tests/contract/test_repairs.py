@@ -1,4 +1,4 @@
-"""Repairs of fairseq: each acts, lets another fairseq alone, and is in the documentation."""
+"""Repairs of fairseq: each acts, and is in the documentation; another fairseq is let alone."""
 
 import argparse
 import re
@@ -6,39 +6,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import MagicMock, patch
 
-import fairseq.distributed.utils
+import fairseq
 import pytest
 import torch
 from contract.command_lines import REPOSITORY
-from fairseq import checkpoint_utils, file_utils, utils
-from fairseq.data import FairseqDataset, codedataset
-from fairseq.data.fasta_dataset import FastaDataset
-from fairseq.data.iterators import EpochBatchIterator
+from fairseq import checkpoint_utils, utils
 from fairseq.file_io import PathManager
 from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule
-from fairseq.tasks import TASK_REGISTRY, FairseqTask
+from fairseq.tasks import TASK_REGISTRY
 from fairseq.trainer import Trainer
 
-from fairseq_syntax.compat import REPAIRS, apply
-
-
-class Numbers(FairseqDataset):
-    """Three numbers."""
-
-    def __len__(self):
-        return 3
-
-    def __getitem__(self, index):
-        return index
-
-    def collater(self, samples):
-        return samples
-
-    def num_tokens(self, index):
-        return self.size(index)
-
-    def size(self, index):
-        return 1
+from fairseq_syntax.compat import REPAIRS, repair_fairseq
 
 
 def resume(folder: Path, arch: str = "x", criterion: str = "c", task: str = "t") -> MagicMock:
@@ -94,15 +72,6 @@ def test_bad_epochs_are_saved():
     assert ReduceLROnPlateauLRSchedule.state_dict(schedule)["num_bad_epochs"] == 3
 
 
-def test_workers_end_with_their_epoch():
-    task = FairseqTask(argparse.Namespace())
-    first = task.get_batch_iterator(Numbers(), max_sentences=1, num_workers=1, disable_iterator_cache=True)
-    assert sorted(first.next_epoch_itr()) == [[0], [1], [2]]
-    assert first.dataloader is not None
-    task.get_batch_iterator(Numbers(), max_sentences=1, num_workers=1, disable_iterator_cache=True)
-    assert first.dataloader is None
-
-
 def test_unknown_words_of_an_empty_line_stay():
     assert utils.replace_unk("<unk>", "", [0], {}, "<unk>") == "<unk>"
 
@@ -117,65 +86,12 @@ def test_the_documentation_lists_them():
     assert sorted(rows) == sorted(REPAIRS)
 
 
-def another(unexpected):
-    """Takes the place of a function of fairseq's."""
-    raise AssertionError
-
-
-# repair -> where another fairseq may be another
-PLACES = {
-    "checkpoint-classes": [(fairseq.distributed.utils, "_TensorPlaceholder")],
-    "bad-checkpoints": [
-        (checkpoint_utils, "load_checkpoint_to_cpu"),
-        (checkpoint_utils, "load_model_ensemble_and_task"),
-    ],
-    "data-as-code": [(FastaDataset, "exists"), (file_utils, "load_archive_file"), (codedataset, "parse_manifest")],
-    "whole-copies": [(PathManager, "copy")],
-    "save-folder": [(Trainer, "load_checkpoint")],
-    "last-validation": [(Trainer, "load_checkpoint")],
-    "patience": [
-        *((Trainer, "save_checkpoint"), (Trainer, "load_checkpoint")),
-        *((ReduceLROnPlateauLRSchedule, "state_dict"), (ReduceLROnPlateauLRSchedule, "load_state_dict")),
-    ],
-    "loader-processes": [(FairseqTask, "get_batch_iterator"), (EpochBatchIterator, "__init__")],
-    "unknown-words": [(utils, "replace_unk")],
-}
-
-
-@pytest.mark.parametrize("name, place", [(name, place) for name, places in PLACES.items() for place in places])
-def test_another_fairseq_is_let_alone(name, place, monkeypatch, caplog):
-    if name == "checkpoint-classes":
-        monkeypatch.delattr(*place)  # a class, which is not called but imported
-    else:
-        monkeypatch.setattr(*place, another)
-    everything = {each for places in PLACES.values() for each in places}
-    before = {each: getattr(*each, None) for each in everything}
-    apply(name)
-    # none of several places is repaired if one does not fit
-    assert {each: getattr(*each, None) for each in everything} == before
-    (message,) = caplog.messages
-    assert f"the repair {name} does not fit this fairseq" in message
-
-
-def test_a_function_without_source_is_let_alone(monkeypatch, caplog):
-    monkeypatch.setattr(utils, "replace_unk", print)
-    apply("unknown-words")
-    assert utils.replace_unk is print
-    assert "no source of print" in caplog.text
-
-
-def test_further_parameters_of_another_fairseq_are_passed_on(monkeypatch):
-    seen = []
-
-    def replace_unk(hypo_str, src_str, alignment, align_dict, unk, shout=False):
-        seen.append(shout)
-        return ["<eos>"]
-
-    monkeypatch.setattr(utils, "replace_unk", replace_unk)
-    apply("unknown-words")
-    assert utils.replace_unk("a", "b", [], {}, "<unk>", shout=True) == ["<eos>"]
-    assert utils.replace_unk("a", "", [], {}, "<unk>", shout=True) == "a"
-    assert seen == [True]
+def test_another_fairseq_is_let_alone(monkeypatch, caplog):
+    before = Trainer.load_checkpoint, utils.replace_unk, PathManager.copy
+    monkeypatch.setattr(fairseq, "__version__", "0.13.1")
+    repair_fairseq.__wrapped__()
+    assert (Trainer.load_checkpoint, utils.replace_unk, PathManager.copy) == before
+    assert "fairseq 0.13.1 is not repaired, as 0.12.x would be" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -202,6 +118,7 @@ def test_other_errors_are_not_laid_on_the_dictionaries(monkeypatch):
         raise RuntimeError("can't allocate memory")
 
     monkeypatch.setattr(checkpoint_utils, "load_model_ensemble_and_task", load)
-    apply("bad-checkpoints")
+    monkeypatch.setattr(checkpoint_utils, "load_checkpoint_to_cpu", load)
+    REPAIRS["bad-checkpoints"]()
     with pytest.raises(RuntimeError, match=r"^can't allocate memory$"):
         checkpoint_utils.load_model_ensemble_and_task(["x.pt"])

@@ -5,33 +5,30 @@ from itertools import product
 from statistics import NormalDist, fmean, pstdev
 
 
-def counts(pairs, bin_size=1):
-    """(bin, target length) -> how many pairs."""
+def counts(pairs):
+    """(source length, target length) -> how many pairs."""
     found = {}
-    for source, target in pairs:
-        key = source // bin_size, target
-        found[key] = found.get(key, 0) + 1
+    for pair in pairs:
+        found[pair] = found.get(pair, 0) + 1
     return found
 
 
-def raw(pairs, source, targets, bin_size=1):
+def raw(pairs, source, targets):
     """Relative frequencies of the lengths 0 … targets - 1 with this source length; None if it was not seen."""
-    if source > max(source for source, _ in pairs):
-        return None
-    found = counts(pairs, bin_size)
-    row = [found.get((source // bin_size, target), 0) for target in range(targets)]
+    found = counts(pairs)
+    row = [found.get((source, target), 0) for target in range(targets)]
     return [count / sum(row) for count in row] if sum(row) else None
 
 
-def kernel(pairs, source, targets, bin_size=1):
-    """Weighted counts of bins up to 2 away, and 5 pseudo-counts of the log-normal ratio; the last holds its tail.
+def kernel(pairs, source, targets):
+    """Weighted counts of lengths up to 2 away, and 5 pseudo-counts of the log-normal ratio; the last holds its tail.
 
-    None if the length is in no bin between the shortest and the longest sentence, or no bin up to 2 away has pairs.
+    None if the length is not between those of the shortest and the longest sentence, or none up to 2 away has pairs.
     """
-    found = counts(pairs, bin_size)
+    found = counts(pairs)
     lengths = [length for length, _ in pairs]
-    near = any(abs(length // bin_size - source // bin_size) <= 2 for length in lengths)
-    if source > max(lengths) or source // bin_size < min(lengths) // bin_size or not near:
+    near = any(abs(length - source) <= 2 for length in lengths)
+    if source > max(lengths) or source < min(lengths) or not near:
         return None
     ratios = [math.log((target + 1) / (source + 1)) for source, target in pairs]
     normal = NormalDist(fmean(ratios), max(pstdev(ratios), 0.01))
@@ -41,7 +38,7 @@ def kernel(pairs, source, targets, bin_size=1):
         high = normal.cdf(math.log((target + 1.5) / (source + 1))) if target < targets - 1 else 1.0
         count = 5 * (high - low)
         for distance in range(-2, 3):
-            count += (1 - abs(distance) / 3) * found.get((source // bin_size + distance, target), 0)
+            count += (1 - abs(distance) / 3) * found.get((source + distance, target), 0)
         row.append(count)
     return [count / sum(row) for count in row]
 

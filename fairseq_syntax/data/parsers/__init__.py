@@ -22,7 +22,6 @@ from tqdm import tqdm
 
 from ...progress import progress_bar
 from ...trees.conllu import Sentence, TreeFormatError, quoted
-from ...trees.decoders import TreeDecoder
 from ...trees.universal_dependencies import universal_labels
 from ..text.languages import language_of
 
@@ -62,14 +61,6 @@ class ParserOptions:
         "stanza: folder of the models, which are downloaded if missing (default: Stanza's own)"
     )
     parser_device: Optional[str] = _option("cpu, cuda, cuda:1, … (default: a GPU if the parser finds one)")
-    parser_decoder: Optional[TreeDecoder] = field(
-        default=None,
-        metadata={
-            "help": "checkpoint: mst: the best tree, possibly non-projective; eisner: the best projective tree; "
-            "greedy: the best head of every word, possibly with cycles or several roots (default: mst)",
-            "choices": [str(decoder) for decoder in TreeDecoder],
-        },
-    )
     parser_lowercase: bool = field(
         default=False, metadata={"help": "lowercase words for the parser only; the text keeps its case"}
     )

@@ -33,10 +33,8 @@ class SpacyParser:
     """
 
     def __init__(self, model: str, device: str | None = None):
-        try:
-            import spacy
-        except ImportError as error:
-            raise TreeFormatError(f"spacy cannot be imported ({error}); run: pip install spacy") from None
+        import spacy
+
         logging.getLogger("spacy").setLevel(logging.ERROR)
         try:
             if device and device != "cpu":

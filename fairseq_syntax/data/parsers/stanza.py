@@ -97,9 +97,6 @@ class StanzaParser:
         return trees
 
     def _load(self) -> "stanza.Pipeline":
-        for option, path in (("tagger", self.tagger), ("parser", self.parser)):
-            if path is not None and not Path(path).is_file():
-                raise TreeFormatError(f"{path}: no such file; give the .pt file of a {option} that Stanza trained")
         try:
             import stanza
         except ImportError as error:
@@ -114,35 +111,32 @@ class StanzaParser:
             pos_batch_size=_TAGGER_BATCH,
             depparse_batch_size=_PARSER_BATCH,
         )
-        # Stanza, requests, pickle and torch fail here in all sorts of ways; all mean "no parser"
-        if self.tagger is not None:
-            try:
-                return self._load_files(options)
-            except Exception as error:
-                raise TreeFormatError(
-                    f"{self.tagger}, {self.parser}: Stanza {stanza.__version__} cannot load tagger "
-                    f"and parser on device {self.device or 'auto'}; give a tagger and a dependency parser that Stanza "
-                    f"trained without pre-trained vectors. It says {_describe(error)}"
-                ) from None  # a traceback would show torch's advice
-        if self.model_dir is not None:
+        if self.model_dir is not None and self.tagger is None:
             options["dir"] = str(self.model_dir)
         try:
+            if self.tagger is not None:
+                return self._load_files(options)
             # every parser of Stanza looks at lemmas; "lemma" may stand for "identity" in a language's default package
             return stanza.Pipeline(
                 **options,
                 processors="tokenize,pos,lemma,depparse",
                 download_method=stanza.DownloadMethod.REUSE_RESOURCES,
             )
-        except Exception as error:
-            folder = options.get("dir") or "Stanza's own folder"
+        except Exception as error:  # of Stanza, requests, pickle and torch; all mean "no parser"
             arguments = f"{self.language!r}" + (f", model_dir={options['dir']!r}" if "dir" in options else "")
-            raise TreeFormatError(
-                f"Stanza {stanza.__version__} has no parser for language {self.language!r}: looked "
-                f"in {folder} and could not download what is missing; with a "
-                f'network connection, run: python -c "import stanza; stanza.download({arguments})" '
-                "and copy the folder; or give model files with --parser-tagger and --parser-model. It says "
-                f"{_describe(error)}"
-            ) from None
+            why = (
+                f"Stanza {stanza.__version__} has no parser for language {self.language!r}: looked in "
+                f"{options.get('dir', 'its own folder')} and could not download what is missing; with a network "
+                f'connection, run: python -c "import stanza; stanza.download({arguments})" and copy the folder; or '
+                "give model files with --parser-tagger and --parser-model"
+            )
+            if self.tagger is not None:
+                why = (
+                    f"{self.tagger}, {self.parser}: Stanza {stanza.__version__} cannot load tagger and parser on "
+                    f"device {self.device or 'auto'}; give a tagger and a dependency parser that Stanza trained "
+                    "without pre-trained vectors"
+                )
+            raise TreeFormatError(f"{why}. It says {_describe(error)}") from None  # torch would advise otherwise
 
     def _load_files(self, options: dict) -> "stanza.Pipeline":
         import stanza

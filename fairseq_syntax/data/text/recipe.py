@@ -10,10 +10,12 @@ It is `text.json` in the data directory, with the codes of subwords beside it:
 """
 
 import hashlib
+import io
 import json
 import re
 import unicodedata
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -35,7 +37,7 @@ from .tokenizers import (
 
 FILE = "text.json"
 VERSION = 2
-_PARSER_OPTIONS = {"parser_model", "parser_tagger", "parser_language", "parser_decoder", "parser_lowercase"}
+_PARSER_OPTIONS = {"parser_model", "parser_tagger", "parser_language", "parser_lowercase"}
 
 
 @dataclass(frozen=True)
@@ -80,17 +82,18 @@ class Side:
         path = self.folder / self.codes
         if not path.is_file() or checksum(path) != self.sha256:
             raise ValueError(f"{path}: missing, or not the file that {FILE} names; run preprocess again")
-        if self.subwords == SubwordType.subword_nmt:
-            from subword_nmt.apply_bpe import BPE
+        try:
+            if self.subwords == SubwordType.subword_nmt:
+                from subword_nmt.apply_bpe import BPE
 
-            try:
-                with open(path, encoding="utf-8") as file:
+                # which prints a bad line and exits
+                with open(path, encoding="utf-8") as file, redirect_stderr(io.StringIO()):
                     return BPE(file)
-            except SystemExit:  # which subword-nmt calls instead
-                raise ValueError(f"{path}: not codes of subword-nmt; run preprocess again") from None
-        from sentencepiece import SentencePieceProcessor
+            from sentencepiece import SentencePieceProcessor
 
-        return SentencePieceProcessor(model_file=str(path))
+            return SentencePieceProcessor(model_file=str(path))
+        except (SystemExit, ValueError, IndexError, RuntimeError):
+            raise ValueError(f"{path}: not codes of {self.subwords}; run preprocess again") from None
 
     def words(self, lines: list[str], tokenized: bool = False) -> list[list[str]]:
         """The tokens of raw lines, with joiners, or of lines in tokens, as the subwords get them."""
@@ -204,21 +207,22 @@ def read_recipe(folder: str | Path) -> Recipe | None:
 
 def _side(settings: dict, path: Path) -> Side:
     known = {each.name: each.type for each in fields(Side) if each.name != "folder"}
-    if settings.keys() != known.keys() or any(type(value) is not known[name] for name, value in settings.items()):
+    if (
+        settings.keys() != known.keys()
+        or any(type(value) is not known[name] for name, value in settings.items())
+        or settings["form"] not in FORMS
+        or settings["subwords"] not in list(SubwordType)
+        or Path(settings["codes"]).name != settings["codes"]
+    ):
         raise ValueError(f"settings {settings}")
-    if settings["form"] not in FORMS:
-        raise ValueError(f"form {settings['form']}")
-    if settings["subwords"] not in list(SubwordType) or Path(settings["codes"]).name != settings["codes"]:
-        raise ValueError(f"subwords {settings['subwords']}, codes {settings['codes']}")
     return Side(**settings, folder=path.parent)
 
 
 def _parser(content: dict) -> dict[str, dict]:
     for options in content.values():
         # parser_dir would be written to; parser_device is of the machine
-        if not options.keys() <= _PARSER_OPTIONS:
-            raise ValueError(f"parser {content}")
-        if not all(value is None or isinstance(value, (str, bool)) for value in options.values()):
+        plain = all(value is None or isinstance(value, (str, bool)) for value in options.values())
+        if not plain or not options.keys() <= _PARSER_OPTIONS:
             raise ValueError(f"parser {content}")
         _refuse_folder(options.get("parser_model") if "spacy" in content else None)
     return content

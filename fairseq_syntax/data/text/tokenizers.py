@@ -148,10 +148,8 @@ def words_of(line: str) -> list[str]:
 
 def _spacy(model: str) -> Callable[[list[str]], list[list[str]]]:
     """The tokens of a pipeline of spaCy, or, for the code of a language, of its rules, which need no model."""
-    try:
-        import spacy
-    except ImportError as error:
-        raise ValueError(f"tokenizer spacy: it cannot be imported ({error}); run: pip install spacy") from None
+    import spacy
+
     tokenizer: Any
     try:
         is_code = re.fullmatch("[a-z]{2,3}(_[A-Z][A-Za-z]+)?", model)

@@ -11,14 +11,14 @@ from ...data.parsers import Parser, ParserOptions, Progress, check_words, moving
 from ...data.raw_text import GROWING
 from ...pretrained import checkpoint
 from ...trees.conllu import ROOT, Sentence, TreeFormatError, quoted
-from ...trees.spanning import DECODERS, TreeDecoder
+from ...trees.spanning import chu_liu_edmonds
 from ...trees.universal_dependencies import is_root_label, universal_labels
 from ...trees.well_formed import are_trees
 from .model import LatentGraphParserModel
 from .network import best_trees
 from .treebank import UNKNOWN, PosColumn, encode_words
 
-READS = ("parser_model", "parser_decoder", "parser_device")
+READS = ("parser_model", "parser_device")
 NEEDS = ("parser_model",)
 
 # words that the vocabulary may have grown by before it is cut back; each costs about 1 kB
@@ -27,28 +27,24 @@ _MOST_ADDED = 100_000
 
 def load(options: ParserOptions, lenient: bool) -> Parser:
     """See `data.parsers.load_parser`."""
-    return OwnParser(options.parser_model, options.parser_decoder or TreeDecoder.mst, options.parser_device)
+    return OwnParser(options.parser_model, options.parser_device)
 
 
 class OwnParser:
-    """A latent graph parser as a `data.parsers.Parser`. Trees have one root; with `greedy` they need not be trees.
+    """A latent graph parser as a `data.parsers.Parser`. Trees are the best ones, with one root.
 
     A word that the treebank did not have is read by its character n-grams. Tags are written if they are universal ones
     (`--lgp-pos-column upos`). `longest` is how many words of a sentence it reads.
 
     Args:
         path: checkpoint of `lgp_parser`, or the name of a bundled one; nothing else is needed.
-        decoder: a `TreeDecoder`.
         device: "cpu", "cuda", …; None takes a GPU where there is one.
         batch_tokens: words of a batch, padding included.
 
     Raises TreeFormatError: not such a checkpoint, or no such device; FileNotFoundError: no such file.
     """
 
-    def __init__(
-        self, path: str | Path, decoder: str = TreeDecoder.mst, device: str | None = None, batch_tokens: int = 2000
-    ):
-        self.decoder = TreeDecoder(decoder)
+    def __init__(self, path: str | Path, device: str | None = None, batch_tokens: int = 2000):
         self.batch_tokens = batch_tokens
         try:
             self.model, self.task = LatentGraphParserModel.load(checkpoint(str(path)))
@@ -136,16 +132,11 @@ class OwnParser:
             [ROOT if head == size else head for head in row[:size]]
             for row, size in zip(best.tolist(), sizes, strict=True)
         ]
-        if self.decoder == TreeDecoder.greedy:
-            return heads
-        if self.decoder == TreeDecoder.mst:
-            # best heads that form a tree are the best tree
-            chosen = (~are_trees(best, lengths)).nonzero().flatten().tolist()
-        else:
-            chosen = list(range(len(sizes)))
+        # best heads that form a tree are the best tree
+        chosen = (~are_trees(best, lengths)).nonzero().flatten().tolist()
         if not chosen:
             return heads
-        trees = best_trees(DECODERS[self.decoder], log_probs[chosen], [sizes[i] for i in chosen])
+        trees = best_trees(chu_liu_edmonds, log_probs[chosen], [sizes[i] for i in chosen])
         for i, tree in zip(chosen, trees, strict=True):
             heads[i] = tree
         return heads

@@ -252,15 +252,6 @@ def test_text_made_again_without_its_trees_is_found_when_it_is_loaded(data, tmp_
         set_up(folder).load_dataset("test")
 
 
-def test_an_example_that_does_not_fit_its_tree_is_refused(data):
-    task = set_up(data / "bin-one")
-    task.load_dataset("valid")
-    dataset = task.dataset("valid")
-    dataset.syntax = [dataset.syntax[0]] * len(dataset)  # one word and EOS
-    with pytest.raises(TreeFormatError, match=r"sentence 5: \d+ tokens in the binarized text, but 2 in the trees"):
-        dataset[5]
-
-
 def test_trees_are_not_cut(data):
     task = set_up(data / "bin-one", "--truncate-source", "--max-source-positions", 6)
     with pytest.raises(ValueError, match="--truncate-source: trees cannot be truncated"):

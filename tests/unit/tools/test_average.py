@@ -184,15 +184,15 @@ def test_different_models(recurrent, stock, tmp_path, capsys):
     one, output = recurrent / "checkpoint1.pt", ["--output", tmp_path / "average.pt"]
     error = refused(capsys, "--input", stock / "checkpoint1.pt", one, *output)
     assert error.startswith(
-        f"{stock}/checkpoint1.pt: not of the same model as {one}: transformer_tiny, not nmt_lstm_tiny"
+        f"{stock}/checkpoint1.pt: not of the same model as {one}: architecture is transformer_tiny, not "
     )
 
     name = "decoder.embed_tokens.weight"
     edits = {
-        "lacks decoder.embed_tokens.weight; average": lambda model: model.pop(name),
-        "has aaa (and 1 more); average": lambda model: model.update(aaa=torch.ones(1), bbb=torch.ones(1)),
-        f"{name} is (3, 4), not": lambda model: model.update({name: torch.ones(3, 4)}),
-        f"{name} is torch.float16, but torch.float32": lambda model: model.update({name: model[name].half()}),
+        f"{name} is None, not (": lambda model: model.pop(name),
+        "aaa is (1,) torch.float32, not None; average": lambda model: model.update(aaa=torch.ones(1)),
+        f"{name} is (3, 4) torch.float32, not (": lambda model: model.update({name: torch.ones(3, 4)}),
+        "torch.float16, not (": lambda model: model.update({name: model[name].half()}),
     }
     for message, edit in edits.items():
         other = edited(recurrent / "checkpoint2.pt", tmp_path / "other.pt", edit)

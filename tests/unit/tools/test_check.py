@@ -51,7 +51,7 @@ def test_of_a_source_alone_there_need_be_no_more(data, capsys, tmp_path, kind, t
     if target:
         (tmp_path / "bin" / "dict.en.txt").unlink()
         code, out, err = run(capsys, tmp_path / "bin")
-        assert (code, out) == (1, []) and "dict.en.txt: not found" in err[0]
+        assert (code, out) == (1, []) and "dict.en.txt: no such dictionary" in err[0]
 
 
 @pytest.mark.parametrize(

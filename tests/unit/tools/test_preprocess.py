@@ -22,9 +22,10 @@ from corpora import Item, expected_arrays, random_items, read_tags, write_split
 from fairseq import options
 from fairseq.data import Dictionary
 
+from fairseq_syntax import progress
 from fairseq_syntax.data import binarize, preprocessing
 from fairseq_syntax.data.arrays import ARRAY_TYPES, ArrayReader, read_manifest, split_prefix
-from fairseq_syntax.data.checking import DataCheck
+from fairseq_syntax.data.checking import check_pair
 from fairseq_syntax.tools import preprocess
 
 ARRAYS = ["words", "heads", "parents", "distances", "deprels", "upos"]
@@ -149,9 +150,7 @@ def test_trees_of_the_target_go_beside_those_of_the_source(tmp_path, corpus):
             heads = ArrayReader(f"{split_prefix(directory, split, 'de', 'en')}.heads")
             assert [heads[i].tolist() for i in range(len(heads))] == [item.heads for item in items]
     for pair in (("en", "de"), ("de", "en")):
-        check = DataCheck(directory, *pair)
-        check.run()
-        assert not check.faults
+        assert not check_pair(directory, *pair)[1]
 
 
 def test_both_directions_have_one_recipe(tmp_path, corpus, capsys):
@@ -524,8 +523,24 @@ def test_empty_and_repeated_texts_are_told(tmp_path, corpus, capsys):
     run(tmp_path)
     said = capsys.readouterr().err
     assert f"train.de: 2 of {SPLITS['train']} lines are empty" in said
-    assert said.count("are the same text") == 3  # of valid.en, valid.de and test.en
+    assert said.count("are the same text") == 2  # valid.de and test.en are valid.en
     assert f"{text / 'valid.en'} and {text / 'test.en'} are the same text" in said
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_progress_of_the_text_counts_the_lines_of_all_processes(tmp_path, corpus, capsys, monkeypatch, workers):
+    monkeypatch.setattr(progress, "FIRST", 0)
+    monkeypatch.setattr(progress, "SECONDS", 0)
+    count = fairseq_preprocess._make_all
+
+    def slowly(*args):
+        count(*args)
+        time.sleep(1.5)
+
+    monkeypatch.setattr(fairseq_preprocess, "_make_all", slowly)
+    run(tmp_path, "--workers", workers)
+    total = 2 * sum(SPLITS.values()) + 2 * SPLITS["train"]  # words of the training text are counted first
+    assert f" {total // 2 + SPLITS['train']}/{total} [" in capsys.readouterr().err
 
 
 def test_control_tokens_are_dependents_of_the_root(tmp_path, corpus, capsys):
@@ -609,7 +624,7 @@ def stop(where, after, argv, number):
         return status, error.read()
 
 
-@pytest.mark.parametrize("where, after", [("binarize.convert", 3), ("preprocessing.checksum", 5)])
+@pytest.mark.parametrize("where, after", [("binarize.convert", 3), ("preprocessing.checksum", 11)])
 def test_killed_before_the_end_leaves_what_was_there_and_the_next_run_works(tmp_path, corpus, where, after):
     directory = run(tmp_path)
     before = contents(directory)
@@ -626,7 +641,8 @@ def test_killed_before_the_end_leaves_what_was_there_and_the_next_run_works(tmp_
 @pytest.mark.parametrize("workers", [1, 2])
 def test_control_c_exits_130_and_leaves_nothing(tmp_path, corpus, workers):
     argv = arguments(tmp_path, "--workers", workers)
-    status, error = stop("preprocessing.checksum" if workers == 2 else "binarize.convert", 0, argv, signal.SIGINT)
+    where = ("preprocessing.checksum", 6) if workers == 2 else ("binarize.convert", 0)
+    status, error = stop(*where, argv, signal.SIGINT)
     assert status == 130
     assert "interrupted; nothing was written" in error and "Traceback" not in error
     assert sorted(p.name for p in tmp_path.iterdir()) == ["text"]

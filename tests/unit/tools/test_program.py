@@ -12,7 +12,7 @@ from sacrebleu.metrics.bleu import BLEU
 
 from fairseq_syntax import __version__
 from fairseq_syntax.cli import program
-from fairseq_syntax.decoding.length_prior import Smoothing, Unseen
+from fairseq_syntax.decoding.length_prior import Smoothing
 from fairseq_syntax.evaluate.buckets import KINDS
 from fairseq_syntax.evaluate.metrics import METRICS
 from fairseq_syntax.tools.compare import _KINDS
@@ -163,7 +163,6 @@ def test_choices_are_those_of_the_code():
         ("look", "--evidence"): Evidence,
         ("characters", "--dedup"): Dedup,
         ("length-prior", "--smoothing"): Smoothing,
-        ("length-prior", "--unseen"): Unseen,
         ("compare", "--tokenize"): sorted(BLEU.TOKENIZERS),
         ("compare", "--metrics"): METRICS,
     }

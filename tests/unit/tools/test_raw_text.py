@@ -119,11 +119,20 @@ def test_a_target_that_would_not_come_back_is_refused(tmp_path):
         ValueError, match=r"train\.de: 0 % of 50 .* has \d\d\.\d BLEU .*: --target-tokenizer moses makes '“Stop! ” she"
     ):
         prepare(tmp_path, PLAIN, YORUBA[:50], target_tokenizer="moses")
-    mixed = [unicodedata.normalize("NFD" if number < 20 else "NFC", line) for number, line in enumerate(YORUBA[:50])]
-    (tmp_path / "mixed").mkdir()
-    with pytest.raises(ValueError, match="it mixes normal forms of Unicode; write all of it in NFC"):
-        prepare(tmp_path / "mixed", PLAIN, mixed)
     assert not (tmp_path / "text" / "train.en.conllu.gz").exists()
+
+
+@pytest.mark.parametrize(
+    "text, character",
+    [
+        (["O\u0323\u0300"] * 20 + ["\u1ecc\u0300 o"] * 30, "O\u0323\u0300"),
+        (["\u0958 \u0959"] * 50, "\u0958"),  # for which NFC has two characters
+    ],
+)
+def test_a_target_in_no_normal_form_is_refused(tmp_path, text, character):
+    with pytest.raises(ValueError) as error:
+        prepare(tmp_path, PLAIN, text)
+    assert f": {character} ({character!a}) is not in NFC; write the text in it: uconv -x any-NFC" in str(error.value)
 
 
 def test_a_language_is_the_same_by_all_its_codes(tmp_path, capsys):

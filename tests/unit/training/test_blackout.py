@@ -181,11 +181,11 @@ def test_sampled_losses_are_those_of_the_words_drawn(share, collisions, with_bia
     torch.manual_seed(5)
     found = sampled_losses(features, target, target != 1, layer, noise, 6, share, collisions)
     torch.manual_seed(5)
-    words = noise.draw({NoiseSharing.batch: 1, NoiseSharing.sentence: 3, NoiseSharing.token: 9}[share], 6)
+    words = noise.draw({NoiseSharing.batch: 1, NoiseSharing.sentence: 3}[share], 6)
     q = noise.log_weights.exp().tolist()
     expected = []
     for b, t in (target != 1).nonzero().tolist():
-        row = {NoiseSharing.batch: 0, NoiseSharing.sentence: b, NoiseSharing.token: len(expected)}[share]
+        row = {NoiseSharing.batch: 0, NoiseSharing.sentence: b}[share]
         logits = (layer.weight @ features[b, t] + (layer.bias if with_bias else 0)).tolist()
         mask = collisions == Collisions.mask
         expected.append(oracle.loss(logits, int(target[b, t]), words[row].tolist(), q, mask))
@@ -214,7 +214,7 @@ def test_words_that_are_never_drawn_can_be_targets():
     assert losses.isfinite().all()
 
 
-@pytest.mark.parametrize(("share", "dtype"), [("batch", torch.half), ("token", torch.bfloat16)])
+@pytest.mark.parametrize(("share", "dtype"), [("batch", torch.half), ("sentence", torch.bfloat16)])
 def test_half_precision_is_computed_in_single(share, dtype):
     features, target, layer = batch(dtype=dtype)
     noise = noise_distribution(COUNTS, 0.4, [0, 1])
@@ -277,8 +277,7 @@ def expected_counts(task, *lines):
 @pytest.mark.parametrize("impl", ["mmap", "cached", "raw"])
 def test_words_are_counted_in_the_binarized_data(impl, tmp_path, monkeypatch):
     """In blocks; `</s>` is the number of sentences and `<unk>` that of unknown words, which no dictionary knows."""
-    monkeypatch.setattr(unigrams, "_BLOCK_TOKENS", 3)
-    monkeypatch.setattr(unigrams, "_BLOCK_SENTENCES", 2)
+    monkeypatch.setattr(unigrams, "_BLOCK", 3)
     task = task_of(binarize(tmp_path, "bin", impl=impl), *(("--dataset-impl", impl) if impl == "raw" else ()))
     counts = count_target_words(task)
     assert counts.tolist() == expected_counts(task, TRAIN)
@@ -321,7 +320,7 @@ def test_data_without_a_training_set_and_of_another_dictionary_are_refused(tmp_p
         count_target_words(task_of(data, "--train-subset", "absent"))
     other = binarize(tmp_path, "other", ["x y z", "x y z v w", "v w"])
     (other / "dict.de.txt").write_text("x 2\n")
-    with pytest.raises(ValueError, match=r"train.en-de.de: holds word number 8, but dict.de.txt ends at 4; it was"):
+    with pytest.raises(ValueError, match=r"train.en-de.de.bin: damaged, .*a token beyond the 5 of dict.de.txt"):
         count_target_words(task_of(other))
     with pytest.raises(ValueError, match="the task SimpleNamespace does not have; use --task translation"):
         count_target_words(SimpleNamespace(cfg=SimpleNamespace(data="x")))

@@ -104,12 +104,6 @@ def test_pack_and_unpack(heads):
     assert (unpacked == distances).all()
 
 
-@pytest.mark.parametrize(("entries", "size"), [(1, 1), (4, 3), (3, 4)])
-def test_triangle_of_another_size(entries, size):
-    with pytest.raises(ValueError, match=f"{entries} entries"):
-        unpack_distances(np.zeros(entries, np.uint8), size)
-
-
 # -------------------------------------------------------------------------------------- tokens
 
 

@@ -29,12 +29,12 @@ def test_an_old_and_a_new_root_exchange_their_labels():
 @pytest.mark.parametrize(
     ("heads", "labels", "message"),
     [
-        ({9: 1}, {}, r"--head 9=1: there is no word 9; words go from 1 'the' to 5 'bird'"),
-        ({2: 6}, {}, r"--head 2=6: there is no word 6 to be the head of 2 'dog'; .* 0 makes it the root"),
-        ({2: 2}, {}, r"--head 2=2: 2 'dog' cannot be its own head"),
+        ({9: 1}, {}, r"--head 9=1: words go from 1 'the' to 5 'bird'"),
+        ({2: 6}, {}, r"--head 2=6: words go from .*; --head 2=0 makes a root"),
+        ({2: 2}, {}, r"a cycle, 2 'dog' <- 2 'dog'"),
         ({2: 0}, {}, r"2 roots, 2 'dog' and 3 'saw'; give all but one of them a head"),
         ({3: 2}, {}, r"a cycle, 2 'dog' <- 3 'saw' <- 2 'dog'; give one of these words"),
-        ({}, {7: "obj"}, r"--label 7=obj: there is no word 7"),
+        ({}, {7: "obj"}, r"--label 7=obj: words go from"),
     ],
 )
 def test_what_makes_no_tree_is_refused_by_its_words(heads, labels, message):

@@ -46,9 +46,9 @@ def test_subword_nmt_text_ends_inside_a_word(tokens):
         ("sentencepiece", [f"{MARK}a", "@@", f"{MARK}b@@"], ["a@@", "b@@"], [0, 0, 1]),
         (
             "sentencepiece",
-            [f"{MARK}<0x", "41>", f"{MARK}<0xE7>", "<0x8C>", "<0xAB>"],
+            [f"{MARK}<0x", "41>", MARK, "<0xE7>", "<0x8C>", "<0xAB>"],
             ["<0x41>", "猫"],
-            [0, 0, 1, 1, 1],
+            [0, 0, 1, 1, 1, 1],
         ),
         (
             "subword_nmt",
@@ -93,6 +93,10 @@ def test_byte_pieces_are_put_together(byte_pieces):
     assert sum(token.startswith("<0x") for token in tokens) > 10
     words, word_of_token = join_subwords(tokens, "sentencepiece")
     assert words == line.split() and len(word_of_token) == len(tokens)
+
+
+def test_text_that_looks_like_a_byte_stays():
+    assert join_subwords([f"{MARK}<0x41>", f"{MARK}x", MARK, "<0x41>"], "sentencepiece")[0] == ["<0x41>", "x", "A"]
 
 
 @given(st.lists(st.integers(0x21, 0xFF), min_size=1, max_size=6))

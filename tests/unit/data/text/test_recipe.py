@@ -126,6 +126,17 @@ def test_the_other_direction(sides):
             recipe.between(*others)
 
 
+@pytest.mark.parametrize("content", ["", "x\n", "#version: x\n", "\0"])
+@pytest.mark.parametrize("subwords", ["subword_nmt", "sentencepiece"])
+def test_codes_that_are_none_are_named(tmp_path, capfd, subwords, content):
+    path = tmp_path / "codes"
+    path.write_text(content)
+    side = Side("en", subwords=subwords, codes="codes", sha256=checksum(path), folder=tmp_path)
+    with pytest.raises(ValueError, match=rf"codes: not codes of {subwords}; run preprocess again"):
+        side.encode("the cat")
+    assert "".join(capfd.readouterr()) == ""
+
+
 def test_other_codes_are_refused(sides, tmp_path):
     Recipe(sides["subword_nmt"], sides["none"]).write(tmp_path)
     with open(tmp_path / "subword_nmt", "a", encoding="utf-8") as file:
