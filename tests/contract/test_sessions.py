@@ -26,6 +26,7 @@ def recorded(request, tmp_path_factory) -> list[list[str]]:
     # what stands before them in a pipe must not find it closed
     read = "if [[ -p /dev/stdin ]]; then cat > /dev/null; fi"
     record = [f"{name}() {{ {read}; printf '%s\\0' {name} \"$@\" $'\\n' >> record; }}" for name in programs]
+    record.append("cp() { :; }  # of files that they would make")
     commands = sessions.script(request.param, "\n".join(record), python="").replace(
         "python examples/", f"{shlex.quote(sys.executable)} examples/"
     )
@@ -61,14 +62,11 @@ def test_every_python_block_says_where_its_names_are_from(session, tmp_path):
 
 
 def test_no_block_is_left_out():
-    """Beside those that show what something looks like, set up, or need a cluster, records or the reader's models."""
+    """`console` shows what something looks like, sets up, or needs a cluster or the reader's models."""
     pages = [page for session in sessions.SESSIONS.values() for page in session]
     for page in pages:
         for block in sessions.blocks(page, (REPOSITORY / page).read_text(encoding="utf-8")):
             assert block.language in (*sessions.RUN, "console", "text"), f"{page}:{block.line}"
-            if block.language == "console":
-                needs = ("…", "make ", "pip install", "recipe.sh", ".pt ", "docs/results/")
-                assert any(word in block.code for word in needs), f"{page}:{block.line}"
     systems = {f"docs/systems/{path.name}" for path in (REPOSITORY / "docs" / "systems").glob("*.md")}
     assert systems - set(pages) == {"docs/systems/index.md"}
 
