@@ -124,13 +124,13 @@ class Evaluation:
         (observed, draws), (others, other_draws) = (self._scores(metric, name, None) for name in (baseline, system))
         scores, higher = self.metrics[metric].scores, self.metrics[metric].higher
         sign = sign_test(first, second, scores) if "sign" in self.tests else None
+        better, worse, ties, of_sign = sign or (None, None, None, None)
         p = {
             "runs": found.p,
             "randomization": approximate_randomization(first, second, scores, self.chance.trials, self.chance.seed),
             "bootstrap": paired_bootstrap((observed, others), (draws, other_draws)),
-            **({"sign": sign and sign.p} if "sign" in self.tests else {}),
+            **({"sign": of_sign} if "sign" in self.tests else {}),
         }
-        better, worse, ties, _ = sign or (None, None, None, None)
         if not higher:
             better, worse = worse, better
         return {

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -25,35 +24,22 @@ _NORMAL = 1e6  # degrees of freedom at which t is normal
 _QUANTILES = 32  # of variances between runs, in an integral over them
 
 
-class SignTest(NamedTuple):
-    """Result of `sign_test`.
-
-    Attributes:
-        better, worse, ties: number of sentences that raise, lower and do not change the baseline's score.
-        p: two-sided p-value.
-    """
-
-    better: int
-    worse: int
-    ties: int
-    p: float
-
-
-def sign_test(baseline: np.ndarray, system: np.ndarray, scores: Scores) -> SignTest | None:
+def sign_test(baseline: np.ndarray, system: np.ndarray, scores: Scores) -> tuple[int, int, int, float] | None:
     """The sign test of Collins, Koehn & Kučerová (ACL 2005).
 
     One translation in the baseline's corpus is replaced by the system's; with several runs, their mean statistics are
     replaced. The sentence is better if the score rises, and worse if it falls. Ties are dropped.
 
-    Returns None if the numbers of runs differ: a mean over more runs is more often on the better side of a skewed
-    distribution, even between equal systems.
+    Returns the number of sentences that raise, lower and do not change the baseline's score, and a two-sided p-value;
+    None if the numbers of runs differ: a mean over more runs is more often on the better side of a skewed distribution,
+    even between equal systems.
     """
     if len(baseline) != len(system):
         return None
     total = baseline.sum(axis=1, keepdims=True)
     changes = (scores(total + (system - baseline).mean(axis=0)) - scores(total)).mean(axis=0)
     better, worse = int((changes > _ROUNDING).sum()), int((changes < -_ROUNDING).sum())
-    return SignTest(better, worse, len(changes) - better - worse, binomial(better, worse))
+    return better, worse, len(changes) - better - worse, binomial(better, worse)
 
 
 def binomial(first: int, second: int) -> float:
