@@ -14,7 +14,6 @@ from pictures import named
 from probes import probes_of, read_probes
 from table import interval, mean_and_deviation, signed
 
-from fairseq_syntax.evaluate.contrast import record_of
 from fairseq_syntax.evaluate.plots import COLORS, MARKS, styled
 from fairseq_syntax.evaluate.significance import effect, resampled
 from fairseq_syntax.evaluate.tables import TableFormat, format_table
@@ -67,7 +66,7 @@ def _verbs(plan: Plan, folder: Path) -> dict[tuple[str, str], np.ndarray]:
     """The same of verbs, by forced decoding."""
     probes = read_probes(folder)
     return {
-        (name, split): np.array([record_of(record).right for record in of_seeds.values()])
+        (name, split): np.array([np.greater(one["correct"], one["incorrect"]) for one in of_seeds.values()])
         for probe, split in (("agreement", "challenge"), (_PARSED, "parsed"))
         for name, of_seeds in probes.get(probe, {}).items()
     }

@@ -81,24 +81,14 @@ class Record:
         return json.dumps({"format": _FORMAT, **summary, **asdict(self)}, ensure_ascii=False, indent=1) + "\n"
 
 
-def record_of(content: dict) -> Record:
-    """The record from parsed JSON that `schemas.Contrast` allows. Raises ValueError: lists differ in length."""
-    record = Record(**{name: content[name] for name in Record.__dataclass_fields__})
-    if not len(record.correct) == len(record.incorrect) > 0:
-        raise ValueError(f"{len(record.correct)} and {len(record.incorrect)} scores")
-    if any(len(column) != len(record.correct) for column in record.details.values()):
-        raise ValueError(f"{len(record.correct)} pairs, and details of another number")
-    return record
-
-
 def read_record(path: str | Path) -> Record:
-    """Read a record, plain or gzipped. Raises ValueError: the file is not a record."""
+    """Read a record, plain or gzipped. Raises ValueError: the file is not a record, or its lists differ in length."""
     advice = "give a file of fairseq-syntax contrast --output"
     content = read_json(path, Contrast, advice)
-    try:
-        return record_of(content)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}; {advice}") from None
+    lists = [content["correct"], content["incorrect"], *content["details"].values()]
+    if len(set(map(len, lists))) > 1 or not lists[0]:
+        raise ValueError(f"{path}: lists of different lengths, or empty; {advice}")
+    return Record(**{name: content[name] for name in Record.__dataclass_fields__})
 
 
 def check_records(records: Sequence[Record]) -> None:
