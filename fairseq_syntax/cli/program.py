@@ -22,7 +22,6 @@ GROUPS = {
     "inspect": {
         "look": "draw the trees, heads, graphs, attention, gates or constituents of a model",
         "whatif": "change the tree of a sentence, and see how its translation changes",
-        "align": "align the words of sentences and their translations, by attention",
     },
     "evaluate": {
         "compare": "score systems over seeds, test them, and show where they differ",

@@ -215,6 +215,11 @@ def _raw_text(args: argparse.Namespace, splits: dict[str, str]) -> "RawText":
     source_tokenizer = args.source_tokenizer
     if args.parser != "none":  # whose trees stand over words
         source_tokenizer = source_tokenizer or own.get(args.parser, "words")
+        if source_tokenizer == "words" and not (args.source_tokenizer or language_of(args.source_lang).spaced):
+            raise ValueError(
+                f"--source-lang {args.source_lang}: has no spaces between words; name the tokenizer whose words "
+                f"--parser {args.parser} knows with --source-tokenizer"
+            )
 
     def side(name: str, language: str, tokenizer: str | None) -> Side:
         whole = not (tokenizer or language_of(language).spaced)

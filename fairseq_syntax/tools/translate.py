@@ -1,7 +1,8 @@
 """fairseq-syntax translate: translate raw text, one sentence per line.
 
 It writes one translation per line, in the order of the input; an empty line, or one of invisible characters, stays
-empty. So does a line that is too long for the model, with a warning and, at the end, exit status 1. If the data were
+empty. So does a line that is too long for the model, or that cannot be parsed, with a warning and, at the end, exit
+status 1. If the data were
 made from raw text (fairseq-syntax preprocess --raw), the input is raw text and the output detokenised; otherwise both
 are as the model reads and writes them, in words or pieces. Several checkpoints, joined with colons, translate together.
 For an experiment (fairseq-syntax experiment), the run that is best on the validation set
@@ -25,6 +26,7 @@ from pathlib import Path
 from ..data.text.tokenizers import normalize
 from ..files import STDIO, written
 from ..progress import progress_bar
+from ..trees.conllu import TreeFormatError
 from . import verb
 
 logger = logging.getLogger(__name__)
@@ -58,30 +60,45 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 def translate(
     hub, lines: Iterable[str], name: str = "the text", together: int = _LINES, **search
 ) -> Iterator[str | None]:
-    """Yield the translation of each line; None, with a warning, if it is too long for the model.
+    """Yield the translation of each line; None, with a warning, if it is too long for the model or cannot be parsed.
 
     Args:
         hub: from `from_pretrained` of a model.
         lines: of a text, called `name` in messages.
         together: lines that are read before their translations are written.
         search: options of fairseq-generate: `beam`, `max_len_a`, `max_len_b`; by default the model's own.
-
-    Raises ValueError: a line cannot be parsed.
     """
     numbers, lines, longest = itertools.count(1), iter(lines), hub.max_positions[0]
     while some := list(itertools.islice(lines, together)):
-        ids = iter(hub.encode([line for line in some if normalize(line)]))
+        ids = iter(_encoded(hub, [line for line in some if normalize(line)]))
         tokens = [next(ids) if normalize(line) else () for line in some]
-        fits = [each for each in tokens if 0 < len(each) <= longest]
+        fits = [each for each in tokens if not isinstance(each, TreeFormatError) and 0 < len(each) <= longest]
         hyps = iter(hub.generate(fits, **search) if fits else [])
         for each in tokens:
             number = next(numbers)
-            if len(each) > longest:
+            if isinstance(each, TreeFormatError):
+                logger.warning("%s:%d: not translated: %s", name, number, each)
+                yield None
+            elif len(each) > longest:
                 what = "%s:%d: %d tokens, but the model reads at most %d; not translated: split the line"
                 logger.warning(what, name, number, len(each) - 1, longest - 1)
                 yield None
             else:
                 yield hub.decode(next(hyps)[0]["tokens"]) if len(each) else ""
+
+
+def _encoded(hub, lines: list[str]) -> list:
+    """The token ids of each line, or the TreeFormatError of a line that cannot be parsed."""
+    task = getattr(hub, "task", None)
+    # where trees of equal sentences are given out in turn, those of a call that fails would be skipped
+    alone = task is not None and task.required_inputs and getattr(task.live.parser, "in_turn", False)
+    if len(lines) == 1 or not alone:
+        try:
+            return list(hub.encode(lines))
+        except TreeFormatError as error:
+            if len(lines) == 1:
+                return [error]
+    return [ids for line in lines for ids in _encoded(hub, [line])]
 
 
 def open_hub(data: str, paths: str, cpu: bool = False, **overrides):
@@ -124,7 +141,7 @@ def run(args: argparse.Namespace) -> None:
                 file.flush()
             bar.update()
     if left:
-        raise ValueError(f"{name}: {left} lines are too long; theirs are empty")
+        raise ValueError(f"{name}: {left} lines are not translated; theirs are empty")
 
 
 main = verb.Verb(__doc__, add_arguments, run, check, outputs=("output",))

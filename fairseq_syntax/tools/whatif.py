@@ -298,31 +298,24 @@ def _translated(model: GivenTrees, source, trees: list[Reading], subword_type: s
 
     loaded = model.loaded
     encoded = [model.encode(source, None if reading.free else reading.tree) for reading in trees]
-    hyps = _hypotheses(loaded, encoded, [source.place] * len(trees), 10**6, search)
+    lengths = [len(ids) for ids in encoded]
+    loaded.check_lengths([(length, 0) for length in lengths], [source.place] * len(trees))
+    hyps = [hyp["tokens"].cpu() for hyp in loaded.translate(loaded.as_dataset(encoded), lengths, 10**6, **search)]
     # score every translation under every tree
     pairs = [(tree, hyp) for hyp in hyps for tree in encoded]
     scores = loaded.total_scores([tree for tree, _ in pairs], [hyp for _, hyp in pairs], 10**6)
     subword_type = loaded.subword_type(subword_type, target=True)
     target = [words_of(pieces_of(loaded.task.target_dictionary, ids), subword_type) for ids in hyps]
-    of_piece = [source.word_of_token] * len(encoded), [numbers for _, numbers in target]
-    dataset = loaded.as_dataset(encoded, hyps)
-    attention = {
-        number: weights.numpy()
-        for sample in loaded.batches(dataset, [len(ids) for ids in encoded], 10**6)
-        for number, weights in word_attention(loaded, sample, of_piece)
-    }
     rows = scores.reshape(len(hyps), -1).tolist()
     return [
-        replace(reading, words=target[i][0], scores=rows[i], attention=attention[i]) for i, reading in enumerate(trees)
+        replace(
+            reading,
+            words=words,
+            scores=row,
+            attention=word_attention(loaded, ids, hyp, source.word_of_token, of_target).numpy(),
+        )
+        for reading, ids, hyp, (words, of_target), row in zip(trees, encoded, hyps, target, rows, strict=True)
     ]
-
-
-def _hypotheses(loaded, encoded: Sequence, places: Sequence[str], max_tokens: int, search: dict) -> list:
-    """The best translation of each encoded sentence: token ids, EOS included."""
-    lengths = [len(ids) for ids in encoded]
-    loaded.check_lengths([(length, 0) for length in lengths], places)
-    best = loaded.translate(loaded.as_dataset(encoded), lengths, max_tokens, **search)
-    return [hypothesis["tokens"].cpu() for hypothesis in best]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -57,7 +57,6 @@ COMMANDS = {
         f"{LIVE} --path {{bin}}/../{SYNTAX}/checkpoint_last.pt --parser checkpoint --parser-model {{given}}",
     ),
     "from_pretrained": (SYNTAX, None),
-    "fairseq-syntax align": (SYNTAX, f"align {LOOK} --output {{out}}"),
     "fairseq-syntax whatif": (SYNTAX, f"whatif {LOOK} --subset test --sentence 1 --head 1=2"),
     "fairseq-syntax look --draw": (SYNTAX, f"look {LOOK} --subset test --draw {{out}}.svg"),
     "fairseq-syntax look --output": (LATENT, f"look {LOOK} --input {{text}} --output {{out}}"),

@@ -10,8 +10,9 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 from integration import commands
 from integration.commands import DECODING
 
-from fairseq_syntax.tools import align, contrast, export, preprocess, translate, whatif
+from fairseq_syntax.tools import contrast, export, preprocess, translate, whatif
 from fairseq_syntax.tools.models import load
+from fairseq_syntax.trees.conllu import Sentence, format_sentence
 
 LANGUAGES = ["--source-lang", "en", "--target-lang", "de"]
 PARSER = ["--parser", "checkpoint", "--parser-model", "agreement-parser"]
@@ -101,6 +102,27 @@ def test_all_translate_alike(raw, data, model, tmp_path):
 
 
 @pytest.mark.parametrize("model", ["pascal_transformer_tiny"], indirect=True)
+def test_a_line_that_cannot_be_parsed_is_named_and_others_are_translated(data, model, tmp_path, capsys):
+    """Those of equal words have the trees that they have without this line."""
+    _, folder = model
+    trees = [[-1, 0, 0, 0], [1, -1, 1, 2], [2, 0, -1, 1]]
+    words = ["the", "dog", "sees", "."]
+    sentences = [Sentence(words, heads, ["_"] * 4, ["_"] * 4) for heads in trees]
+    (tmp_path / "trees").write_text("".join(map(format_sentence, sentences)))
+    given = ["--path", str(folder / "checkpoint_last.pt"), "--cpu", "--beam", "1", "--max-len-b", "9"]
+    given += ["--parser", "conllu", "--parser-model", str(tmp_path / "trees")]
+    outputs = []
+    for name, line in (("all", "the dog sees.\n"), ("most", "the dog sees.\nthe cat.\n")):
+        (tmp_path / name).write_text(line + "the dog sees.\n" * 2, encoding="utf-8")
+        files = ["--input", str(tmp_path / name), "--output", str(tmp_path / f"{name}.out")]
+        assert translate.main([str(data), *given, *files]) == (name == "most")
+        outputs.append((tmp_path / f"{name}.out").read_text().splitlines())
+    said = capsys.readouterr().err
+    assert "/most:2: not translated: " in said and "no tree for the sentence 'the cat .'" in said
+    assert outputs[1].pop(1) == "" and outputs[0] == outputs[1] and len(set(outputs[0])) == 3
+
+
+@pytest.mark.parametrize("model", ["pascal_transformer_tiny"], indirect=True)
 def test_pairs_of_raw_text(raw, data, model, tmp_path):
     """Minimal pairs and alignments are scored as the same text in pieces is."""
     _, folder = model
@@ -121,8 +143,6 @@ def test_pairs_of_raw_text(raw, data, model, tmp_path):
     assert contrast.main([str(plain), *given, *PARSER, *files, "--output", str(tmp_path / "cut.json")]) == 0
     found, expected = (json.loads((tmp_path / name).read_text())["correct"] for name in ("raw.json", "cut.json"))
     assert found == pytest.approx(expected, abs=1e-4)
-    pair = ["--source", str(raw / "test.en"), "--target", str(raw / "test.de"), "--output", str(tmp_path / "links")]
-    assert align.main([str(data), *given, *pair]) == 0
 
 
 def test_work_is_not_done_twice(raw, data, tmp_path, monkeypatch, capsys):

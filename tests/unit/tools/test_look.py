@@ -273,6 +273,7 @@ def of_pieces(arch, kind, checkpoint, data, sentence):
     net_input = batch["net_input"]
     with torch.no_grad():
         if kind != "heads":
+            extra = extra if isinstance(extra, dict) else {"attn": [extra]}
             return extra["attn"][0][0] if kind == "translation" else extra["syntax_attn"][0]
         if arch == "pascal_transformer_tiny":
             return model.encoder(net_input["src_tokens"], src_syntax=net_input["src_syntax"])["syntax"][0]["attention"][
@@ -290,6 +291,7 @@ def of_pieces(arch, kind, checkpoint, data, sentence):
         ("sa_nmt_tiny", "translation"),
         ("sa_nmt_tiny", "syntax"),
         ("transformer_tiny", "translation"),
+        ("lstm", "translation"),
     ],
 )
 def test_attention_between_words(latent, draw, trained, arch, kind):
@@ -303,8 +305,17 @@ def test_attention_between_words(latent, draw, trained, arch, kind):
         rows = source
         if arch != "pascal_transformer_tiny":
             rows, columns, names = source[:-1], [0, *(word + 1 for word in source[:-1])], ["ROOT", *item.words]
-    pieces = of_pieces(arch, kind, trained(arch), latent.data, number)
-    axis = draw(arch, "--sentence", str(number), "--kind", kind).axes[0]
+    # fairseq's LSTM has no small size
+    sizes = (
+        "encoder-embed-dim",
+        "encoder-hidden-size",
+        "decoder-embed-dim",
+        "decoder-hidden-size",
+        "decoder-out-embed-dim",
+    )
+    small = [word for size in sizes for word in (f"--{size}", "8")] if arch == "lstm" else []
+    pieces = of_pieces(arch, kind, trained(arch, *small), latent.data, number)
+    axis = draw(arch, "--sentence", str(number), "--kind", kind, training=small).axes[0]
     expected = np.zeros((rows[-1] + 1, columns[-1] + 1))
     for i, row in enumerate(rows):
         for j, column in enumerate(columns):

@@ -58,7 +58,6 @@ def test_outputs_that_are_no_files(text, tmp_path, monkeypatch, capsys, name, sa
         "dictionary --train {0} --output {0}",
         "parse --parser none --input {0} --output {0}",
         "perturb --input {1} --output {1} --reattach 0.5",
-        "align agreement-sa-nmt --cpu --source {0} --translate {0}",
     ],
 )
 def test_an_input_is_not_overwritten(text, tmp_path, capsys, command):

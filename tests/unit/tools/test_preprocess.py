@@ -176,6 +176,11 @@ def test_both_directions_have_one_recipe(tmp_path, corpus, capsys):
     [
         ("--source-tokenizer spacy:./mypipe", "./mypipe is a folder, which may hold code; install it as a package", 1),
         ("--parser spacy", "--parser spacy: needs --parser-model", 2),
+        (
+            "-s zho_Hans --parser conllu --parser-model t",
+            "zho_Hans: has no spaces between words; name the tokenizer",
+            1,
+        ),
     ],
 )
 def test_raw_text_is_not_touched_where_its_recipe_or_parser_is_wrong(tmp_path, corpus, capsys, given, message, status):
