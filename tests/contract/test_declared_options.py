@@ -135,9 +135,9 @@ def test_presets_give_way_to_options(arch):
 
 
 # options that name what differs from verb to verb; all others mean the same everywhere
-OF_THE_VERB = """--input --output --subword-type --trees --seed --source-lang --target-lang --subset
---sentence --draw --head --format --source --system --by
---train --target""".split()
+OF_THE_VERB = """--input --output --subword-type --trees --seed --source-lang --target-lang
+--sentence --draw --format --source --system --by
+--train""".split()
 
 
 def test_an_option_has_one_wording():
