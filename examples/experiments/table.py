@@ -1,6 +1,5 @@
 """Tables of an experiment's records."""
 
-import re
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable
@@ -19,7 +18,7 @@ def mean_and_deviation(values: Iterable[float]) -> str:
 
 
 def tables(plan: Plan, records: list[dict]) -> str:
-    """Scores, and agreement by attractors and by distance where there is a challenge set, as Markdown.
+    """Scores as Markdown.
 
     Systems that translate characters stand in tables of their own: they read something else.
     """
@@ -28,7 +27,6 @@ def tables(plan: Plan, records: list[dict]) -> str:
         some = [r for r in records if plan.families[r["family"]].characters == characters]
         if some:
             parts.append(_scores(plan, some))
-            parts += [_agreement(plan, some, name) for name in _challenges(some)]
     return "\n\n".join(parts) or "no run has a record yet"
 
 
@@ -56,30 +54,6 @@ def _scores(plan: Plan, records: list[dict]) -> str:
 
 def _challenges(records: list[dict]) -> list[str]:
     return [name for name, scores in records[0]["scores"].items() if "agreement" in scores]
-
-
-def _agreement(plan: Plan, records: list[dict], split: str) -> str:
-    """A row a system, a column a number of attractors or a distance: means over seeds."""
-    runs = {
-        name: [record["scores"][split]["agreement"] for record in of_system]
-        for name, of_system in _by_system(plan, records).items()
-    }
-    titles = {"attractors": "attractors", "distance": "words between subject and verb"}
-    keys = [
-        (group, key)
-        for group in titles
-        for key in sorted({k for all in runs.values() for one in all for k in one[group]}, key=_first_number)
-    ]
-    cells = {
-        name: [
-            mean_and_deviation(100 * one[group][key]["accuracy"] for one in all if key in one[group])
-            for group, key in keys
-        ]
-        for name, all in runs.items()
-    }
-    header = ["system", *(f"{key}{' words' if group == 'distance' else ''}" for group, key in keys)]
-    table = format_table(header, [[name, *row] for name, row in cells.items()], TableFormat.markdown)
-    return f"{split}: agreement in percent, by {' and by '.join(titles.values())}\n\n{table}"
 
 
 def differences(plan: Plan, split: str, comparison: dict) -> str:
@@ -181,7 +155,3 @@ def _by_system(plan: Plan, records: list[dict]) -> dict[str, list[dict]]:
     for record in records:
         found[record["system"]].append(record)
     return {name: found[name] for name in plan.systems if name in found}
-
-
-def _first_number(key: str) -> int:
-    return int(re.match(r"\d+", key)[0])
