@@ -27,6 +27,7 @@ import sys
 from collections.abc import Iterable
 
 from ..files import written
+from ..progress import progress_bar
 from ..trees.conllu import Sentence, TreeFormatError, quoted, read_conllu
 from . import verb
 
@@ -98,15 +99,6 @@ def _lower(words: Iterable[str]) -> list[str]:
     return [word.lower() for word in words]
 
 
-def induced_trees(inducer, cutter, gold: list[Sentence], path: str) -> list:
-    """A model's `latent_trees.WordGraph` of each sentence of a treebank."""
-    from ..progress import progress_bar
-
-    sources = [cutter.of_words(sentence.forms, f"{path}:{sentence.line}") for sentence in gold]
-    with progress_bar(total=len(gold), unit="sent") as bar:
-        return inducer.graphs(sources, bar)
-
-
 def attachment_tables(
     treebank, name: str, predicted: list[list[int]] | None, by_relation: bool, form: str
 ) -> list[str]:
@@ -167,7 +159,9 @@ def run(args: argparse.Namespace) -> None:
 
         loaded = load(args.path, args.data, args.cpu)
         inducer = TreeInducer(loaded, args.decoder, args.evidence, args.batch_size)
-        graphs = induced_trees(inducer, Cutter(loaded, args.subword_type), gold, args.gold)
+        cutter = Cutter(loaded, args.subword_type)
+        with progress_bar(total=len(gold), unit="sent") as bar:
+            graphs = inducer.graphs([cutter.of_words(s.forms, f"{args.gold}:{s.line}") for s in gold], bar)
         name, predicted, note = loaded.architecture, [graph.heads for graph in graphs], inducer.note()
     treebank = Treebank(gold, args.min_words)
     if not treebank.scored:

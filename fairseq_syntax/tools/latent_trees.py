@@ -8,7 +8,6 @@ register()  # before fairseq is imported, whose modules make the root logger pri
 # isort: split
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
@@ -28,14 +27,8 @@ from ..trees.subwords import cut_control_tokens, split_words, without_joiners
 from .models import Loaded, NothingToShow, encode_line, pieces_of
 from .verb import input_lines, input_name, is_conllu
 
-Evidence = StrEnum("Evidence", "scores marginals")
-"""What trees are decoded from."""
-
-# keys of arcs and roots in the output of `latent_heads`
-_NAMES: dict[str, tuple[str, str]] = {
-    Evidence.scores: ("arc_scores", "root_scores"),
-    Evidence.marginals: ("arc_marginals", "root_marginals"),
-}
+EVIDENCE = {"scores": ("arc_scores", "root_scores"), "marginals": ("arc_marginals", "root_marginals")}
+"""What trees are decoded from -> keys of arcs and roots in the output of `latent_heads`."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +198,7 @@ def _words_of_pieces(pieces: Sequence[str], word_of_piece: Sequence[int], count:
 
 
 class TreeInducer:
-    """Decodes trees over words from a model's `latent_heads`, with a `TreeDecoder` and `Evidence`.
+    """Decodes trees over words from a model's `latent_heads`, with a `TreeDecoder`, from scores or marginals.
 
     Raises NothingToShow: the model has no latent trees. Its methods raise ValueError: a sentence is too long for the
     model, or there is no tree.
@@ -216,7 +209,7 @@ class TreeInducer:
             raise NothingToShow(f"{loaded.path}: the architecture {loaded.architecture} has no latent trees")
         self.loaded = loaded
         self.decode = DECODERS[decoder]
-        self.names = _NAMES[evidence]
+        self.names = EVIDENCE[evidence]
         self.batch_size = batch_size
         self.tokens = self.unknown = 0
         # words learned from the input text have indices after those of training
@@ -239,7 +232,7 @@ class TreeInducer:
         graphs = [WordGraph([], np.zeros((0, 1)))] * len(sources)
         for numbers, arrays in self._through_model(sources, bar):
             batch = [sources[i] for i in numbers]
-            marginals = _of_words(arrays, _NAMES[Evidence.marginals], batch)
+            marginals = _of_words(arrays, EVIDENCE["marginals"], batch)
             for i, heads, (arcs, roots) in zip(numbers, self._trees(arrays, batch), marginals, strict=True):
                 pieces = np.bincount(sources[i].word_of_token, minlength=sources[i].words)
                 graphs[i] = WordGraph(heads, np.column_stack((roots, arcs)) / pieces[:, None])

@@ -173,7 +173,7 @@ def run(args: argparse.Namespace) -> None:
 def _run_model(args: argparse.Namespace) -> None:
     from .latent_trees import Cutter, TreeInducer, nth, read_input
     from .models import load
-    from .views import show_sentence, show_split
+    from .views import Shown, show_sentence
 
     places, drawn = list(dict.fromkeys(args.sentence or [0])), args.draw or (None if args.output else "look")
     pictures = [_path(drawn, place, kind) for place in places for kind in args.kind or KINDS] if drawn else []
@@ -194,21 +194,21 @@ def _run_model(args: argparse.Namespace) -> None:
             if not len(sentence):
                 raise ValueError(f"--sentence {place}: has no words; give another")
             if args.subset:
-                shown = show_split(loaded, args.subset, place, sentence, source, args.subword_type)
+                dataset = loaded.load_split(args.subset)
+                batch = loaded.to_device(dataset.collater([dataset[place]]))
+                shown = Shown(sentence, source, batch, args.subword_type)
             else:
                 shown = show_sentence(loaded, sentence, source, args.subword_type, **verb.search_of(args))
-            kinds = args.kind or (None if not _is_picture(args.draw) else _first(loaded))
+            one = (
+                ["heads" if loaded.task.target_dictionary is not None else "graph"] if _is_picture(args.draw) else None
+            )
+            kinds = args.kind or one
             figures = look(loaded, shown, kinds, args.decoder, args.evidence, args.threshold)
             _save(figures, drawn, place, args.overwrite)
     if inducer:
         write_trees(inducer, sentences, args.output)
         if note := inducer.note():
             print(f"fairseq-syntax look: {note}", file=sys.stderr)
-
-
-def _first(loaded) -> list[str]:
-    """The default kind for a single picture."""
-    return ["heads" if loaded.task.target_dictionary is not None else "graph"]
 
 
 def _path(path: str, place: int, kind: str) -> str:

@@ -39,15 +39,6 @@ class Shown:
     subword_type: str | None = None
 
 
-def show_split(
-    loaded: Loaded, subset: str, place: int, sentence: Sentence, source: CutSentence, subword_type: str | None = None
-) -> Shown:
-    """A sentence of a split, with its reference."""
-    dataset = loaded.load_split(subset)
-    batch = loaded.to_device(dataset.collater([dataset[place]]))
-    return Shown(sentence, source, batch, subword_type)
-
-
 def show_sentence(
     loaded: Loaded, sentence: Sentence, source: CutSentence, subword_type: str | None = None, **search
 ) -> Shown:

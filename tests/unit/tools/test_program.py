@@ -16,7 +16,7 @@ from fairseq_syntax.decoding.length_prior import Smoothing
 from fairseq_syntax.evaluate.buckets import KINDS
 from fairseq_syntax.evaluate.metrics import METRICS
 from fairseq_syntax.tools.compare import _KINDS
-from fairseq_syntax.tools.latent_trees import Evidence
+from fairseq_syntax.tools.latent_trees import EVIDENCE
 from fairseq_syntax.trees.characters import Dedup
 
 
@@ -160,7 +160,7 @@ def test_choices_are_those_of_the_code():
         for name in action.option_strings
     }
     expected = {
-        ("look", "--evidence"): Evidence,
+        ("look", "--evidence"): EVIDENCE,
         ("characters", "--dedup"): Dedup,
         ("length-prior", "--smoothing"): Smoothing,
         ("compare", "--tokenize"): sorted(BLEU.TOKENIZERS),
