@@ -192,11 +192,16 @@ def _run_trees(args: argparse.Namespace) -> None:
 
     model = GivenTrees(args.path, args.data, args.cpu)
     record, pairs = contrast_trees(model, args.pairs, args.name, args.max_tokens, **verb.search_of(args))
+    _report(args, record, lambda: tables(record, columns_of(pairs), args.format))
+
+
+def _report(args: argparse.Namespace, record, tables) -> None:
+    """Write the record where --output says, and print the tables unless that is stdout."""
     if args.output:
         with written(args.output) as out:
             out.write(record.as_json())
     if args.output != "-":
-        print(tables(record, columns_of(pairs), args.format))
+        print(tables())
 
 
 def run(args: argparse.Namespace) -> None:
@@ -222,11 +227,7 @@ def run(args: argparse.Namespace) -> None:
         loaded.choose_parser(args.parser, verb.parser_options(args))
         ends = args.source_prefix, args.source_suffix
         records.append(contrast(loaded, pairs, name, args.score, *ends, args.max_tokens))
-    if args.output:
-        with written(args.output) as out:
-            out.write(records[-1].as_json())
-    if args.output != "-":
-        print(tables(records, pairs, args.format))
+    _report(args, records[-1], lambda: tables(records, pairs, args.format))
 
 
 main = verb.Verb(__doc__, add_arguments, run, check, outputs=("output",))

@@ -18,7 +18,6 @@ examples:
 import argparse
 import itertools
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..files import refuse_existing
@@ -53,32 +52,12 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error("--source-lang and --target-lang are the same")
 
 
-@dataclass
-class LengthPrior:
-    """The result of `length_prior`.
-
-    Attributes:
-        path: path of the table.
-        pairs: number of training pairs.
-        longest_source, longest_target: longest sentences of training, in tokens.
-        valid: smoothing -> mean of -log p(target length | source length) on the validation set, in nats per sentence.
-        unseen: number of validation pairs whose lengths do not occur in training, and of all; None without a
-            validation set.
-    """
-
-    path: Path
-    pairs: int
-    longest_source: int
-    longest_target: int
-    valid: dict[str, float]
-    unseen: tuple[int, int] | None
-
-
 def length_prior(
     data: str, source: str, target: str, smoothing: str = "kernel", output: Path | None = None
-) -> LengthPrior:
+) -> list[str]:
     """Write the table of a data directory, or of several joined with colons; see --help for the arguments.
 
+    Returns lines of a report: what was counted, and how well each smoothing fits the validation set, if there is one.
     Raises ValueError: there is no training set of these languages; OSError: the table cannot be written.
     """
     import numpy as np
@@ -94,17 +73,19 @@ def length_prior(
     tables = {kind: length_table(sources, targets, kind) for kind in Smoothing}
     meta = {"source": source, "target": target, "pairs": len(sources), "smoothing": smoothing}
     write_length_table(path, tables[Smoothing(smoothing)], meta, follow=output is not None)
-    scores, new = {}, None
+    report = [f"training pairs: {len(sources)}"]
+    report += [f"longest {side}: {x.max()} tokens" for side, x in (("source", sources), ("target", targets))]
     valid = split_lengths(paths[0], "valid", source, target)
-    if valid is not None and len(valid[0]):
-        # raw counts have no prior for other source lengths, and both numbers should be comparable
-        scored = [lengths[np.isin(valid[0], sources)] for lengths in valid]
-        for kind in Smoothing if len(scored[0]) else ():
-            scores[str(kind)] = float(-np.maximum(log_probabilities(tables[kind], *scored), np.log(FLOOR)).mean())
-        unit = 1 + max(targets.max(), valid[1].max())
-        is_new = ~np.isin(valid[0] * unit + valid[1], sources * unit + targets)
-        new = int(is_new.sum()), len(is_new)
-    return LengthPrior(path, len(sources), int(sources.max()), int(targets.max()), scores, new)
+    if valid is None or not len(valid[0]):
+        return [*report, "no valid split: nothing was scored"]
+    # raw counts have no prior for other source lengths, and both numbers should be comparable
+    scored = [lengths[np.isin(valid[0], sources)] for lengths in valid]
+    for kind in Smoothing if len(scored[0]) else ():
+        score = -np.maximum(log_probabilities(tables[kind], *scored), np.log(FLOOR)).mean()
+        report.append(f"valid, {kind}: {score:.4f} nats per sentence")
+    unit = 1 + max(targets.max(), valid[1].max())
+    is_new = ~np.isin(valid[0] * unit + valid[1], sources * unit + targets)
+    return [*report, f"valid, unseen in training: {is_new.sum()} of {len(is_new)} pairs of lengths"]
 
 
 def _train_lengths(path: str, source: str, target: str):
@@ -130,16 +111,7 @@ def run(args: argparse.Namespace) -> None:
     first, languages = utils.split_paths(args.data)[0], (args.source_lang, args.target_lang)
     output = args.output or length_table_path(first, *languages)
     refuse_existing([str(output)], args.overwrite)
-    prior = length_prior(args.data, *languages, args.smoothing, args.output)
-    print(f"training pairs: {prior.pairs}")
-    print(f"longest source: {prior.longest_source} tokens")
-    print(f"longest target: {prior.longest_target} tokens")
-    for kind, score in prior.valid.items():
-        print(f"valid, {kind}: {score:.4f} nats per sentence")
-    if prior.unseen:
-        print("valid, unseen in training: {} of {} pairs of lengths".format(*prior.unseen))
-    else:
-        print("no valid split: nothing was scored")
+    print(*length_prior(args.data, *languages, args.smoothing, args.output), sep="\n")
     print(f"wrote {output}")
     if not any(Path(first).glob(f"train.{'-'.join(languages)}.*")):
         print(
