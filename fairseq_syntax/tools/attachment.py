@@ -26,6 +26,7 @@ import argparse
 import sys
 from collections.abc import Iterable
 
+from ..evaluate.tables import format_table
 from ..files import written
 from ..progress import progress_bar
 from ..trees.conllu import Sentence, TreeFormatError, quoted, read_conllu
@@ -103,7 +104,6 @@ def attachment_tables(
     treebank, name: str, predicted: list[list[int]] | None, by_relation: bool, form: str
 ) -> list[str]:
     """Tables of attachment scores of predicted trees, if any, and of the baselines; optionally also by relation."""
-    from ..evaluate.tables import format_table
     from ..evaluate.treebank import TREES
 
     scores_of = {name if key == TREES else key: scores for key, scores in treebank.scores(predicted).items()}
@@ -122,7 +122,6 @@ def attachment_tables(
 
 def grammar_table(treebank, name: str, predicted: list[list[int]] | None, most: int, form: str) -> str:
     """The most frequent pairs of head and child tags of a treebank, with their percentages there and in other trees."""
-    from ..evaluate.tables import format_table
     from ..evaluate.treebank import Grammar
 
     heads = {"gold": treebank.heads, **treebank.baselines()}
@@ -136,7 +135,6 @@ def grammar_table(treebank, name: str, predicted: list[list[int]] | None, most: 
 
 def sharpness_table(treebank, name: str, graphs: list, form: str) -> str:
     """The table of a model's `sharpness` on the scored sentences."""
-    from ..evaluate.tables import format_table
     from ..evaluate.treebank import sharpness
 
     measures = sharpness([graph.probabilities for graph, kept in zip(graphs, treebank.kept, strict=True) if kept])

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 from ..data.parsers import ParserOptions
+from ..evaluate.tables import format_table
 from ..trees.alignment import align_tree
 from ..trees.conllu import Sentence, TreeFormatError, behind_tokens, quoted, read_conllu, without_parse
 from ..trees.edits import edited
@@ -71,8 +72,6 @@ class WhatIf:
 
     def tables(self, form: str = "text") -> str:
         """Tables of trees, of translations with scores, and of each target word with its most attended source word."""
-        from ..evaluate.tables import format_table
-
         words, first = self.words, self.readings[0].tree
         names = [reading.name for reading in self.readings]
         rows = [
@@ -364,9 +363,8 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error("give one of --text, --input and --subset")
     for name in ("head", "label"):
         words = [word for word, _ in getattr(args, name)]
-        for word in words:
-            if words.count(word) > 1:
-                parser.error(f"--{name}: word {word} is named twice")
+        if twice := [word for word in words if words.count(word) > 1]:
+            parser.error(f"--{name}: word {twice[0]} is named twice")
 
 
 def run(args: argparse.Namespace) -> None:
