@@ -131,20 +131,18 @@ def write_served(loaded, folder: Path, quantization: str | None = None) -> None:
         for features, embedding in zip(embeddings[1:], tags.values(), strict=True):
             # all embeddings are scaled there, tags are not
             features.weight = (embedding.weight / encoder.embed_scale).numpy()
-    for dictionary in (task.src_dict, *map(task.syntax_dictionary, tags)):
-        spec.register_source_vocabulary(_vocabulary(dictionary))
-    spec.register_target_vocabulary(_vocabulary(task.tgt_dict))
+    dictionaries = task.tgt_dict, task.src_dict, *map(task.syntax_dictionary, tags)
+    target, *sources = (["<blank>" if x == "<pad>" else x for x in d.symbols] for d in dictionaries)
+    spec.register_target_vocabulary(target)
+    for vocabulary in sources:
+        spec.register_source_vocabulary(vocabulary)
     spec.config.decoder_start_token, spec.config.add_source_eos = spec.config.eos_token, True
-    more = {"control_tokens": getattr(task, "control_tokens", ()), "max_positions": loaded.max_positions}
-    for name, value in {**more, "generation": loaded.search}.items():
-        spec.config.add_attribute(name, value)
+    spec.config.add_attribute("control_tokens", getattr(task, "control_tokens", ()))
+    spec.config.add_attribute("max_positions", loaded.max_positions)
+    spec.config.add_attribute("generation", loaded.search)
     spec.validate()
     spec.optimize(quantization)
     spec.save(str(folder))
-
-
-def _vocabulary(dictionary) -> list[str]:
-    return ["<blank>" if token == "<pad>" else token for token in dictionary.symbols]
 
 
 def export(loaded, folder: Path, to: str, quantization: str | None = None) -> None:
