@@ -273,20 +273,17 @@ def _readings(model: GivenTrees, sentence: Sentence, source, parser: str | None,
 
 def _others(path: str, first: Sentence) -> list[Reading]:
     """The trees of a file over the same words, without those equal to the first or to earlier ones."""
-    readings, same = [], False
+    readings: list[Reading] = []
     seen = [(first.heads, first.deprels)]
     for tree in read_conllu(path):
         tree = tree if tree.forms == first.forms else tree.collapse_ranges()
-        if tree.forms != first.forms or not tree.is_parsed:
-            continue
-        if (tree.heads, tree.deprels) in seen:
-            same = True
-        else:
+        if tree.forms == first.forms and tree.is_parsed and (tree.heads, tree.deprels) not in seen:
             seen.append((tree.heads, tree.deprels))
             readings.append(Reading(f"line {tree.line}", tree))
     if not readings:
-        which = "only the given tree" if same else "no tree"
-        raise TreeFormatError(f"{path}: {which} over the words {quoted(' '.join(first.forms))}; give another file")
+        raise TreeFormatError(
+            f"{path}: no other tree over the words {quoted(' '.join(first.forms))}; give another file"
+        )
     return readings
 
 

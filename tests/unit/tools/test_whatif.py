@@ -112,7 +112,7 @@ def test_a_tree_comes_from_a_file_a_parser_or_nowhere(run, verb, changed):
     parsed = tables(run(arch, "--input", changed.folder / "text", "--parser", "conllu", "--parser-model", given, *form))
     assert parsed[1][1][1] == expected[1][1][1]
     run(arch, "--input", given, "--trees", given, status=1)
-    assert "only the given tree over the words" in verb.said
+    assert "no other tree over the words" in verb.said
     run(arch, "--input", given, "--head", f"{changed.word}={changed.tree.heads[changed.word - 1] + 1}", status=1)
     assert "given.conllu:1: the tree is so already; name another --head or --label" in verb.said
 
