@@ -125,7 +125,7 @@ def check_needs(plan: Plan, out: Path, runs: int) -> None:
         source, target, text = plan.corpus.source, plan.corpus.target, plan.text
         files = [text_of(prefix, target) for prefix in plan.corpus.tests.values()]
         fitting = scoring_of([line for file in files for line in read_lines(file)])
-        if fitting != "none" and plan.tokenize in ("none", "13a"):
+        if fitting not in ("none", "13a") and plan.tokenize in ("none", "13a"):
             raise PlanError(
                 f"{plan.path}: tokenize = {plan.tokenize!r}: {target} has no spaces between words; write {fitting!r}"
             )

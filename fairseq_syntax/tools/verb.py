@@ -310,8 +310,8 @@ def add_scoring(parser: argparse.ArgumentParser) -> None:
         "--tokenize",
         choices=TOKENIZERS,
         metavar="NAME",
-        help=f"sacrebleu's tokenizer: {', '.join(TOKENIZERS)}; none for tokenised text, 13a for raw text (default: "
-        "none, but that of the language for references without spaces between words)",
+        help=f"sacrebleu's tokenizer: {', '.join(TOKENIZERS)}; (default: none for references in tokens, "
+        "13a for raw ones, that of the language for those without spaces between words)",
     )
     add(
         "--remove-bpe",

@@ -14,6 +14,7 @@ UNSPACED = frozenset(
 _PARTS = {"Hans": ["Hani"], "Hant": ["Hani"], "Jpan": ["Hani", "Hira", "Kana"], "Kore": ["Hang", "Hani"]}
 _WIDE = regex.compile("[" + "".join(rf"\p{{Script={name}}}" for name in sorted(UNSPACED - _PARTS.keys())) + "]")
 _LETTER = regex.compile(r"\p{L}")
+_RAW, _TOKENISED = (regex.compile(rf"{before}[.!?…]$") for before in (r"\w", r"\s"))
 _UNSEGMENTED = 6  # letters between two spaces, from which on they do not separate words
 
 _OWN = {"ku": "kmr", "bua": "bxr", "se": "sme", "fil": "tl"}
@@ -71,7 +72,7 @@ def language_of(code: str) -> Language:
 
 
 def scoring_of(lines: Iterable[str]) -> str:
-    """`Language.scoring` of a text whose language is not known; `none` if its words have spaces between them."""
+    """`Language.scoring` of a text whose language is not known; `none` if full stops, too, have spaces before them."""
     lines = list(lines)
     text = "".join(lines)
     wide = _WIDE.findall(text)
@@ -80,7 +81,9 @@ def scoring_of(lines: Iterable[str]) -> str:
         or 2 * len(wide) < len(_LETTER.findall(text))
         or len(wide) < _UNSEGMENTED * sum(len(line.split()) for line in lines)
     ):
-        return "none"
+        return (
+            "13a" if sum(map(bool, map(_RAW.search, lines))) > sum(map(bool, map(_TOKENISED.search, lines))) else "none"
+        )
     shares = {script: Language("und", script).letters(text) for script in sorted(UNSPACED - _PARTS.keys())}
     script = "Kana" if shares["Kana"] + shares["Hira"] > 0.05 else max(shares, key=lambda script: shares[script])
     return Language("ja" if script == "Kana" else "und", script).scoring
