@@ -73,7 +73,8 @@ def write_plain(loaded, folder: Path) -> None:
     if not isinstance(options, argparse.Namespace):
         raise ValueError(f"{loaded.path}: was trained by fairseq-hydra-train; train with fairseq-train to export")
     own = vars(SyntaxTranslationConfig()).keys() - vars(TranslationConfig()).keys()
-    values = {key: value for key, value in vars(options).items() if key not in own and not key.startswith("planted_")}
+    ours = [key for key in vars(options) if key in own or key.startswith(("planted_", "parser_"))]
+    values = {key: value for key, value in vars(options).items() if key not in ours}
     arch = loaded.architecture.removeprefix("planted_")
     values |= {"arch": arch, "_name": arch, "user_dir": None, "data": "."}
     values |= {"task": "translation", "criterion": "label_smoothed_cross_entropy"}

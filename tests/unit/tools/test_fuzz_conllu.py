@@ -326,16 +326,12 @@ def by_compare(case):
     )
 
 
-def by_picture(case):
-    case.command(look.main, "--input", case.path, "--draw", case.folder / "tree.svg")
-
-
 @pytest.mark.parametrize("name", ODD)
 def test_odd_but_valid_files(name, world, tmp_path, capsys):
     """Every reader and every verb that reads trees takes them."""
     case = Case(name, ODD[name].encode(), False, tmp_path / "odd", capsys, world)
     assert case.trees is not None
-    for check in (*READERS, *COMMANDS, by_parse, by_perturb, by_compare, by_picture):
+    for check in (*READERS, *COMMANDS, by_parse, by_perturb, by_compare):
         check(case)
     known = ("but .*gold.conllu has 6", "no word has the relation nsubj", "and perturbed trees have one")
     known += ("has no tree", "but the model reads at most 1024")
