@@ -25,7 +25,7 @@ from .significance import (
     sign_test,
 )
 from .tables import TableFormat, format_table, probability, rounded
-from .verdicts import verdicts
+from .verdicts import translating, verdicts
 
 FORMAT = 3
 """Of what `compare --format json` prints."""
@@ -292,6 +292,7 @@ def _content(evaluation: Evaluation, baselines: Mapping[str, Sequence[str]]) -> 
 def tables(comparison: dict, form: str) -> list[str]:
     """The verdicts, all tables of a result of `compare`, and notes on its tests and buckets, in a `TableFormat`."""
     parts = [_note(line, form) for line in verdicts(comparison)]
+    comparison = translating(comparison)
     parts += [table for _, table in score_tables(comparison, form)]
     parts += [_note(note, form) for note in test_notes(comparison)]
     for buckets in comparison["buckets"]:
@@ -304,7 +305,7 @@ def score_tables(comparison: dict, form: str) -> Iterator[tuple[str, str]]:
     """Captions and tables of each metric: the scores, and the differences from each baseline."""
     for metric in comparison["metrics"]:
         yield f"{metric['name']}: scores", _scores(comparison, metric, form)
-        for baseline in comparison["baselines"] if comparison["tests"] else ():
+        for baseline in dict.fromkeys(test["baseline"] for test in comparison["tests"]):
             yield f"{metric['name']}: differences from {baseline}", _tests(comparison, metric, baseline, form)
 
 
@@ -444,7 +445,9 @@ def bucket_table(comparison: dict, buckets: dict, form: str) -> str:
     """
     metric, baseline = comparison["metrics"][0], comparison["baselines"][0]
     names = [system["name"] for system in comparison["systems"]]
-    others = [name for name in names if name != baseline]
+    others = [
+        name for name in names if {(name, baseline)} & {(t["system"], t["baseline"]) for t in comparison["tests"]}
+    ]
     header, rows = [buckets["title"], "sentences", *names, *(f"delta {name}" for name in others)], []
     for group in buckets["groups"]:
         scores = [group["scores"][metric["name"]][name] for name in names]

@@ -3,6 +3,7 @@
 import base64
 import difflib
 import io
+import re
 from collections.abc import Iterator
 from functools import partial
 from importlib.resources import files
@@ -13,12 +14,13 @@ from markupsafe import Markup
 
 from ..pictures.dependency_trees import draw_tree
 from ..pictures.figures import NO_DATE, plt, settled
+from ..trees.subwords import JOINER
 from ..trees.text import visible
 from ..version import __version__
 from .bucket_pictures import draw_buckets
 from .comparison import Comparison, Evaluation, bucket_table, notes, score_tables, settings, test_notes
 from .tables import TableFormat
-from .verdicts import verdicts
+from .verdicts import translating, verdicts
 
 _PAGES = Environment(
     loader=FunctionLoader(lambda name: files(__package__).joinpath(name).read_text(encoding="utf-8")),
@@ -32,7 +34,7 @@ _PAGES = Environment(
 
 def page(compared: Comparison, title: str, most: int = 50) -> str:
     """The page, with at most `most` sentences on which systems differ in the first metric."""
-    content, metric = compared.content, compared.content["metrics"][0]["name"]
+    content, metric = translating(compared.content), compared.content["metrics"][0]["name"]
     kinds = [(f"{metric} by {kind['title']}, 95 % intervals", kind) for kind in content["buckets"]]
     table = partial(bucket_table, content, form=TableFormat.html)
     names = [system["name"] for system in content["systems"]]
@@ -40,7 +42,7 @@ def page(compared: Comparison, title: str, most: int = 50) -> str:
         title=title,
         version=__version__,
         metric=metric,
-        verdicts=verdicts(content),
+        verdicts=verdicts(compared.content),
         scores=[(caption, _captioned(html, caption)) for caption, html in score_tables(content, TableFormat.html)],
         notes=test_notes(content),
         buckets=[
@@ -96,7 +98,7 @@ def _sentences(compared: Comparison, metric: str, most: int) -> Iterator[dict]:
         drawn = ""
         if tree is not None and tree.is_parsed:
             drawn = _picture(draw_tree(tree.forms, tree.heads, labels=tree.deprels))
-        source = [("source", corpus.sources[index])] if corpus.sources is not None else []
+        source = [("source", re.sub(f" ?{JOINER} ?", "", corpus.sources[index]))] if corpus.sources is not None else []
         yield {
             "number": corpus.numbers[index],
             "spread": f"{spread:.{digits}f}",

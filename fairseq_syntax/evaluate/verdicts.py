@@ -32,6 +32,12 @@ def verdicts(comparison: dict) -> list[str]:
     return lines
 
 
+def translating(comparison: dict) -> dict:
+    """The comparison without the tests of systems that do not translate yet, or whose baseline does not."""
+    whole = {system["name"] for system in comparison["systems"] if not _fault(system)}
+    return comparison | {"tests": [test for test in comparison["tests"] if {test["system"], test["baseline"]} <= whole]}
+
+
 def _fault(system: dict) -> str:
     """The first reason why a system does not translate, or nothing."""
     bleu, (short, long) = system["scores"].get("BLEU"), LENGTHS

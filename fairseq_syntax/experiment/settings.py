@@ -188,9 +188,16 @@ def begin(
         write_plan(path, Corpus(**corpus), Text(**{"parser": "stanza"} | text), systems or ["pascal"], controls, budget)
         return [f"{path}: written; edit it to change what is trained"]
     plan, said = read_plan(path, whole=True), []
+    made = (path.parent / "prepared").exists()
     for given, own in ((corpus, plan.corpus), (text, plan.text)):
         for name, value in given.items():
             if (there := getattr(own, name, None)) != value:
+                content = path.read_text(encoding="utf-8")
+                line = re.search(rf"^{name} = .*$", content, re.MULTILINE)
+                if own is plan.text and line and not made:  # the first check of it may have failed
+                    _save(path, content.replace(line[0], f"{name} = {_toml(value)}"))
+                    said.append(f"{path}: {name} = {_toml(value)}")
+                    continue
                 option = {"tests": "test"}.get(name, name.replace("_", "-"))
                 raise PlanError(
                     f"--{option}: {path} is of {_toml(there)}, of which the data are made; leave the option out, or "

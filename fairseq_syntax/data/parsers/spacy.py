@@ -45,8 +45,8 @@ class SpacyParser:
         except Exception as error:  # of whatever sort; all mean "no parser"
             raise TreeFormatError(
                 f"--parser-model {model}: spaCy {spacy.__version__} cannot load it on device {device or 'cpu'}; give "
-                "the folder of a pipeline, or a name, after: python -m spacy download NAME. It says "
-                f"{first_line(error)}"
+                "the folder of a pipeline, or a name, after: python -m spacy download NAME. Installed are: "
+                f"{', '.join(spacy.util.get_installed_models()) or 'none'}. It says {first_line(error)}"
             ) from None
         if not self._pipeline.has_pipe("parser"):
             raise TreeFormatError(f"--parser-model {model}: this pipeline has no dependency parser; give one that does")

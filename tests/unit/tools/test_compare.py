@@ -15,6 +15,7 @@ import pytest
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.tokenizers import tokenizer_ja_mecab
 
+from fairseq_syntax.evaluate.comparison import tables
 from fairseq_syntax.evaluate.verdicts import verdicts
 from fairseq_syntax.tools import compare
 
@@ -451,6 +452,8 @@ def test_systems_that_do_not_translate_are_not_compared(world, run):
         said.format("long", "long: 2.00 times the words of the references"),
         said.format("loops", "loops: 12% of the lines repeat themselves"),
     ]
+    shown = "\n".join(tables(found, "text"))
+    assert "loops" in shown and "delta" not in shown, "no difference, interval or p"
     found = run(*two(files["upper"], files["upper"], "--reference", files["right"], "--metrics", "BLEU"))
     assert "sys and base: these models do not translate yet; nothing is compared (base: 0.00" in verdicts(found)[0]
     found = run(*two(files["right"], files["loops"], "--reference", files["loops"], "--metrics", "BLEU"))
