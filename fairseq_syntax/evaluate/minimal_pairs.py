@@ -43,33 +43,21 @@ class Pairs:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def find_pairs(folder: str | Path) -> tuple[dict[str, str], str | None]:
-    """The first three arguments of `read_pairs`, and the path of the details or None, for a folder of pairs.
+def read_pairs(folder: str | Path) -> Pairs:
+    """Read the pairs of a folder, and their details if it has some.
 
-    Raises TreeFormatError: a file is missing, or there are several.
+    Raises TreeFormatError: a file is missing, or there are several; there are no pairs, files differ in length, a line
+    is empty, or the members of a pair are equal.
     """
-    paths = {}
-    for name, pattern in _NAMES.items():
+    paths = []
+    for pattern in _NAMES.values():
         files = sorted(Path(folder).glob(pattern))
         if len(files) != 1:
-            raise TreeFormatError(
-                f"{folder}: {len(files)} files {pattern}; a folder of pairs has one each of "
-                f"{', '.join(_NAMES.values())}; or name the files with --source, --correct and --incorrect"
-            )
-        paths[name] = str(files[0])
-    details = Path(folder) / DETAILS
-    return paths, str(details) if details.exists() else None
-
-
-def read_pairs(source: str, correct: str, incorrect: str, details: str | None = None) -> Pairs:
-    """Read pairs from three files of N lines, and details from a tab-separated table of N rows.
-
-    Raises TreeFormatError: there are no pairs, files differ in length, a line is empty, or the members of a pair are
-    equal.
-    """
-    texts = {path: [" ".join(line.split()) for line in read_lines(path)] for path in (source, correct, incorrect)}
-    if len(texts) < 3:
-        raise TreeFormatError(f"{source}, {correct}, {incorrect}: a file is named twice; name three")
+            known = ", ".join(_NAMES.values())
+            raise TreeFormatError(f"{folder}: {len(files)} files {pattern}; a folder of pairs has one each of {known}")
+        paths.append(str(files[0]))
+    source, correct, incorrect = paths
+    texts = {path: [" ".join(line.split()) for line in read_lines(path)] for path in paths}
     sizes = {path: len(lines) for path, lines in texts.items()}
     if len(set(sizes.values())) > 1:
         shown = ", ".join(f"{path} has {size}" for path, size in sizes.items())
@@ -86,11 +74,12 @@ def read_pairs(source: str, correct: str, incorrect: str, details: str | None = 
             raise TreeFormatError(
                 f"{correct}:{number}: the same as {incorrect}:{number} ({quoted(right)}); the members of a pair differ"
             )
-    columns = _read_details(details, sizes[source]) if details else {}
+    details = Path(folder, DETAILS)
+    columns = _read_details(details, sizes[source]) if details.exists() else {}
     return Pairs(texts[source], texts[correct], texts[incorrect], columns, source)
 
 
-def _read_details(path: str, size: int) -> dict[str, list[str]]:
+def _read_details(path: Path, size: int) -> dict[str, list[str]]:
     rows = [line.split("\t") for line in read_lines(path)]
     header = rows[0] if rows else []
     for name in header:

@@ -33,16 +33,12 @@ from . import verb
 
 _TREES = "trees", "other"
 """Names of the files of trees in a folder of pairs, for the correct and for the incorrect translation."""
-_FILES = {"source": "sources", "correct": "correct translations", "incorrect": "incorrect translations"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verb.add_checkpoint_arguments(parser)
     add = parser.add_argument
-    add("--pairs", metavar="FOLDER", help="folder of minimal pairs")
-    for name, what in _FILES.items():
-        add(f"--{name}", metavar="FILE", help=f"without --pairs: text of the {what}")
-    add("--details", metavar="FILE", help="TSV with a row of details per pair (default: details.tsv of the folder)")
+    add("--pairs", metavar="FOLDER", required=True, help="folder of minimal pairs")
     add("--name", help="name of the system (default: file and architecture)")
     add("--score", choices=["sum", "mean"], default="sum", help="sum or mean of token log-probabilities (default: sum)")
     add("--beside", nargs="+", default=[], metavar="FILE", help="records of other systems, the baseline first")
@@ -61,11 +57,8 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     verb.check_checkpoint_arguments(parser, args, required=False)
     if not args.path and (not args.beside or args.output):
         parser.error("give DATA and --path, or only --beside with existing records")
-    files = [getattr(args, name) for name in _FILES]
-    if (args.pairs is None) != all(files) or (args.pairs and any(files)):
-        parser.error("give --pairs, or --source, --correct and --incorrect")
-    if args.both_trees and not (args.pairs and args.path and not args.beside):
-        parser.error("--both-trees: give --pairs and a model, without --beside")
+    if args.both_trees and (args.beside or not args.path):
+        parser.error("--both-trees: give a model, without --beside")
 
 
 def contrast(
@@ -122,19 +115,18 @@ def contrast_trees(model, folder: str, name: str | None = None, max_tokens: int 
 
     Args:
         model: a `whatif.GivenTrees`.
-        folder: folder of pairs, see `evaluate.minimal_pairs.find_pairs`, with their trees.
+        folder: folder of pairs, see `evaluate.minimal_pairs.read_pairs`, with their trees.
         name, max_tokens: see `contrast`.
         search: options of fairseq-generate: `beam`, `max_len_a`, `max_len_b`.
 
     Raises ValueError: files do not match, or do not fit the model.
     """
-    from ..evaluate.minimal_pairs import find_pairs, read_pairs
+    from ..evaluate.minimal_pairs import read_pairs
     from ..evaluate.tree_pairs import TreePairs
     from .latent_trees import Cutter
     from .models import encode_line, pieces_of, words_of
 
-    loaded, (files, details) = model.loaded, find_pairs(folder)
-    pairs = read_pairs(**files, details=details)
+    loaded, pairs = model.loaded, read_pairs(folder)
     places = [f"{pairs.source_path}:{number}" for number in range(1, len(pairs) + 1)]
     cutter, dictionary = Cutter(loaded), loaded.task.target_dictionary
     cut = [cutter.of_line(text, place) for text, place in zip(pairs.sources, places, strict=True)]
@@ -185,16 +177,6 @@ def _read_trees(folder: str, kind: str, words: list[list[str]], places: list[str
     ]
 
 
-def _run_trees(args: argparse.Namespace) -> None:
-    from ..evaluate.contrast import columns_of
-    from ..evaluate.tree_pairs import tables
-    from .whatif import GivenTrees
-
-    model = GivenTrees(args.path, args.data, args.cpu)
-    record, pairs = contrast_trees(model, args.pairs, args.name, args.max_tokens, **verb.search_of(args))
-    _report(args, record, lambda: tables(record, columns_of(pairs), args.format))
-
-
 def _report(args: argparse.Namespace, record, tables) -> None:
     """Write the record where --output says, and print the tables unless that is stdout."""
     if args.output:
@@ -205,14 +187,19 @@ def _report(args: argparse.Namespace, record, tables) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    if args.both_trees:
-        _run_trees(args)
-        return
-    from ..evaluate.contrast import Record, check_records, read_record, tables
-    from ..evaluate.minimal_pairs import find_pairs, read_pairs
+    from ..evaluate.contrast import Record, check_records, columns_of, read_record, tables
 
-    files, details = find_pairs(args.pairs) if args.pairs else ({name: getattr(args, name) for name in _FILES}, None)
-    pairs = read_pairs(**files, details=args.details or details)
+    if args.both_trees:
+        from ..evaluate.tree_pairs import tables as tree_tables
+        from .whatif import GivenTrees
+
+        model = GivenTrees(args.path, args.data, args.cpu)
+        record, pairs = contrast_trees(model, args.pairs, args.name, args.max_tokens, **verb.search_of(args))
+        _report(args, record, lambda: tree_tables(record, columns_of(pairs), args.format))
+        return
+    from ..evaluate.minimal_pairs import read_pairs
+
+    pairs = read_pairs(args.pairs)
     records = [read_record(path) for path in args.beside]
     check_records(records)
     if records and records[0].digest != pairs.digest:

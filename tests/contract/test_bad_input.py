@@ -367,11 +367,12 @@ def _(world):
 def contrasted(world, *options, status=1, model=False, **files):
     """What fairseq-syntax contrast says of two pairs, of which `source`, `correct` and `incorrect` can be changed."""
     lines = {"source": "a\nb\n", "correct": "c\nd\n", "incorrect": "e\nf\n"} | files
+    names = {"source": "src.en", "correct": "tgt.correct.de", "incorrect": "tgt.incorrect.de", "details": "details.tsv"}
+    (world.folder / "pairs").mkdir()
     for name, text in lines.items():
-        (world.folder / name).write_text(text)
-    named = [part for name in ("source", "correct", "incorrect") for part in (f"--{name}", world.folder / name)]
+        (world.folder / "pairs" / names[name]).write_text(text)
     beside = () if model or "--beside" in options else ("--beside", world.folder / "none.json")
-    return world.program("contrast", *named, *beside, *options, model=model, status=status)
+    return world.program("contrast", "--pairs", world.folder / "pairs", *beside, *options, model=model, status=status)
 
 
 def interactive(world, *options, text="a b"):

@@ -6,7 +6,7 @@ import sys
 import pytest
 from conftest import REPOSITORY
 
-from fairseq_syntax.evaluate.minimal_pairs import find_pairs, read_pairs
+from fairseq_syntax.evaluate.minimal_pairs import read_pairs
 from fairseq_syntax.trees.conllu import read_conllu
 
 AGREEMENT = REPOSITORY / "examples" / "agreement"
@@ -34,13 +34,8 @@ def made(corpus, tmp_path_factory):
     return folder
 
 
-def pairs_of(folder):
-    files, details = find_pairs(folder)
-    return read_pairs(**files, details=details)
-
-
 def test_agreement_differs_in_the_verb(made, corpus):
-    pairs = pairs_of(made / "agreement")
+    pairs = read_pairs(made / "agreement")
     assert pairs.correct == (corpus / "challenge.de").read_text().splitlines() and len(pairs) == 40
     rows = [line.split("\t") for line in (corpus / "challenge.tsv").read_text().splitlines()[1:]]
     for correct, incorrect, row in zip(pairs.correct, pairs.incorrect, rows, strict=True):
@@ -53,7 +48,7 @@ def test_agreement_differs_in_the_verb(made, corpus):
 
 
 def test_attachment_is_what_the_rules_make_of_another_tree(made, corpus, tmp_path):
-    pairs = pairs_of(made / "attachment")
+    pairs = read_pairs(made / "attachment")
     assert set(pairs.details["attachment"]) == {"phrase", "relative"} and len(pairs) > 5
     references = dict(
         zip((corpus / "test.en").read_text().splitlines(), (corpus / "test.de").read_text().splitlines(), strict=True)
@@ -77,7 +72,7 @@ def test_captions(real_data, tmp_path):
     ]
     script = REPOSITORY / "examples" / "multi30k" / "pairs.py"
     run(script, *arguments)
-    pairs = pairs_of(tmp_path / "number")
+    pairs = read_pairs(tmp_path / "number")
     assert len(pairs) > 300 and set(pairs.details["words"]) >= {"is/are", "this/these"}
     for correct, incorrect, words in zip(pairs.correct, pairs.incorrect, pairs.details["words"], strict=True):
         ((one, other),) = [(a, b) for a, b in zip(correct.split(), incorrect.split(), strict=True) if a != b]

@@ -10,6 +10,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 from integration import commands
 from integration.commands import DECODING
 
+from fairseq_syntax.evaluate.minimal_pairs import write_pairs
 from fairseq_syntax.tools import contrast, export, preprocess, translate, whatif
 from fairseq_syntax.tools.models import load
 from fairseq_syntax.trees.conllu import Sentence, format_sentence
@@ -126,21 +127,25 @@ def test_a_line_that_cannot_be_parsed_is_named_and_others_are_translated(data, m
 def test_pairs_of_raw_text(raw, data, model, tmp_path):
     """Minimal pairs and alignments are scored as the same text in pieces is."""
     _, folder = model
-    for name, path in (("source", raw / "test.en"), ("correct", raw / "test.de"), ("incorrect", raw / "test.de")):
-        lines = path.read_text(encoding="utf-8").splitlines()[8:20]
-        lines = lines[1:] + lines[:1] if name == "incorrect" else lines
-        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    english, german = ((raw / f"test.{x}").read_text(encoding="utf-8").splitlines()[8:20] for x in ("en", "de"))
+    texts = zip(english, german, german[1:] + german[:1], strict=True)
+    rows = [dict(zip(("source", "correct", "incorrect"), each, strict=True)) for each in texts]
+    write_pairs(tmp_path / "raw", "en", "de", rows)
     given = ["--path", str(folder / "checkpoint_last.pt"), "--cpu"]
-    files = [part for name in ("source", "correct", "incorrect") for part in (f"--{name}", str(tmp_path / name))]
-    assert contrast.main([str(data), *given, *files, "--output", str(tmp_path / "raw.json")]) == 0
+    pairs = str(tmp_path / "raw")
+    assert contrast.main([str(data), *given, "--pairs", pairs, "--output", str(tmp_path / "raw.json")]) == 0
     recipe = load(given[1], str(data), cpu=True).task.text
-    for name, side in (("source", recipe.source), ("correct", recipe.target), ("incorrect", recipe.target)):
-        lines = (tmp_path / name).read_text(encoding="utf-8").splitlines()
-        (tmp_path / name).write_text("".join(f"{side.encode(line)}\n" for line in lines), encoding="utf-8")
+    sides = {"source": recipe.source, "correct": recipe.target, "incorrect": recipe.target}
+    write_pairs(tmp_path / "cut", "en", "de", [{name: sides[name].encode(row[name]) for name in row} for row in rows])
     plain = tmp_path / "data-bin"
     shutil.copytree(data, plain)
     (plain / "text.json").unlink()
-    assert contrast.main([str(plain), *given, *PARSER, *files, "--output", str(tmp_path / "cut.json")]) == 0
+    assert (
+        contrast.main(
+            [str(plain), *given, *PARSER, "--pairs", str(tmp_path / "cut"), "--output", str(tmp_path / "cut.json")]
+        )
+        == 0
+    )
     found, expected = (json.loads((tmp_path / name).read_text())["correct"] for name in ("raw.json", "cut.json"))
     assert found == pytest.approx(expected, abs=1e-4)
 

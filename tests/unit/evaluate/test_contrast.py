@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from fairseq_syntax.evaluate.contrast import Record, columns_of, groups_of, mcnemar, read_record
-from fairseq_syntax.evaluate.minimal_pairs import Pairs, find_pairs, read_pairs, write_pairs
+from fairseq_syntax.evaluate.minimal_pairs import Pairs, read_pairs, write_pairs
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60))
@@ -101,16 +101,17 @@ def test_pairs_come_back(tmp_path):
     write_pairs(tmp_path / "made", "en", "de", [pair(1, distance="3", kind="x"), pair(2, distance="4", kind="y")])
     names = sorted(path.name for path in (tmp_path / "made").iterdir())
     assert names == ["details.tsv", "src.en", "tgt.correct.de", "tgt.incorrect.de"]
-    files, details = find_pairs(tmp_path / "made")
-    found = read_pairs(**files, details=details)
+    found = read_pairs(tmp_path / "made")
     assert (found.sources, found.correct, found.incorrect) == (["s 1", "s 2"], ["c 1", "c 2"], ["i 1", "i 2"])
     assert found.details == {"distance": ["3", "4"], "kind": ["x", "y"]}
-    assert found.digest == read_pairs(**files).digest
-    (tmp_path / "twice.tsv").write_text("kind\tkind\nx\t1\ny\t2\n")
-    with pytest.raises(ValueError, match=r"twice\.tsv:1: column 'kind' occurs twice"):
-        read_pairs(**files, details=str(tmp_path / "twice.tsv"))
+    details = tmp_path / "made" / "details.tsv"
+    details.write_text("kind\tkind\nx\t1\ny\t2\n")
+    with pytest.raises(ValueError, match=r"details\.tsv:1: column 'kind' occurs twice"):
+        read_pairs(tmp_path / "made")
+    details.unlink()
+    assert read_pairs(tmp_path / "made").digest == found.digest
     (tmp_path / "made" / "src.en").write_text("s 2\ns 1\n")
-    assert found.digest != read_pairs(**files).digest
+    assert read_pairs(tmp_path / "made").digest != found.digest
 
 
 def test_no_pairs(tmp_path):
