@@ -2,7 +2,7 @@
 
 import zipfile
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from pickle import UnpicklingError
 
@@ -58,14 +58,14 @@ def open_checkpoint(path: str | Path) -> Mapping:
         raise no_checkpoint(path, error) from None
 
 
-def options_of(state: Mapping, group: str = "model") -> Mapping:
+def options_of(state: Mapping, group: str = "model") -> MutableMapping:
     """Options of a checkpoint's training: those of the model, or of another group; {} if it has none."""
     cfg = state.get("cfg")
     # checkpoints of old versions have one group
     options = (cfg.get(group) if isinstance(cfg, Mapping) else None) or state.get("args")
     if isinstance(options, Namespace):
         return vars(options)
-    return options if isinstance(options, Mapping) else {}
+    return options if isinstance(options, MutableMapping) else {}
 
 
 def check_state(state: Mapping, path: str | Path) -> None:

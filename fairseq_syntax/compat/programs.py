@@ -6,9 +6,9 @@ import collections
 import os
 import shlex
 import typing
+from collections.abc import Mapping, MutableMapping
 
-from .checkpoint_files import check_architecture, check_state, no_checkpoint, open_checkpoint, reason
-from .checkpoint_options import forget_places
+from .checkpoint_files import check_architecture, check_state, no_checkpoint, open_checkpoint, options_of, reason
 from .repair_registry import repair, replace
 
 
@@ -87,36 +87,37 @@ def refuse_bad_checkpoints():
         except Exception as error:  # of options that are missing, for instance
             raise no_checkpoint(path, error) from None
         if state.get("cfg") is not None:
-            forget_places(state["cfg"], arg_overrides or {})
             # the same options, of old versions: fairseq would convert them again
             state["args"] = None
         check_state(state, path)
         check_architecture(state, path)
+        _forget_places(options_of(state, "task"), arg_overrides or {})
         return state
 
     def load_by_name(load, filenames, arg_overrides=None, task=None, *rest, **options):
-        files = ", ".join(map(str, filenames))
         try:
             return load(filenames, arg_overrides, task, *rest, **options)
         except (RuntimeError, AttributeError, KeyError, TypeError, AssertionError) as error:
-            why = f"not a checkpoint of fairseq (no model of its options: {reason(error)})"
-            if "size mismatch" in str(error):
-                data = getattr(getattr(task, "cfg", None), "data", "the data")
-                why = (
-                    f"does not fit the dictionaries in {data} ({reason(error)}); give the data directory that the "
-                    "model was trained on"
-                )
-            elif "key(s) in state_dict" in str(error):
-                why = (
-                    f"parameters are not those of a model of its options ({reason(error)}); the file is damaged, or "
-                    "from another version"
-                )
-            elif isinstance(error, RuntimeError):
+            if isinstance(error, RuntimeError) and "state_dict" not in str(error):
                 raise
-            raise ValueError(f"{files}: {why}") from error  # it may be a fault of a model of the user's own
+            data = getattr(getattr(task, "cfg", None), "data", "the data")
+            raise ValueError(
+                f"{', '.join(map(str, filenames))}: parameters are not those of a model of its options and of the "
+                f"dictionaries in {data} ({reason(error)}); give the data directory that the model was trained on, or "
+                "a file that is not damaged"
+            ) from error  # it may be a fault of a model of the user's own
 
     replace(checkpoint_utils, "load_checkpoint_to_cpu", load_checked)
     replace(checkpoint_utils, "load_model_ensemble_and_task", load_by_name)
+
+
+def _forget_places(options: MutableMapping, given: Mapping) -> None:
+    """Forget files that the options of a task would write or run, but for those that the user gives."""
+    places = {"rnng_tree_output", "parser_dir"}
+    # spaCy runs what is in a folder of a pipeline; a package is installed by whoever runs this
+    if options.get("parser") == "spacy" and os.path.exists(str(options.get("parser_model"))):
+        places.add("parser_model")
+    options.update(dict.fromkeys((places & options.keys()) - given.keys()))
 
 
 @repair("data-as-code")
@@ -139,18 +140,12 @@ def read_data():
 
     def unpack(load, archive_file):
         try:
-            path = file_utils.cached_path(archive_file)
-        except OSError:
             return load(archive_file)
-        if not os.path.isdir(path):
-            try:
-                with tarfile.open(path) as archive:
-                    for member in archive:
-                        tarfile.data_filter(member.replace(name=f"./{member.name}"), os.path.abspath("folder"))
-            except tarfile.TarError as error:
-                raise ValueError(f"{path}: neither a folder nor an archive to unpack ({reason(error)})") from None
-        return load(archive_file)
+        except tarfile.TarError as error:
+            raise ValueError(f"{archive_file}: neither a folder nor an archive to unpack ({reason(error)})") from None
 
+    # the default of Python 3.14
+    tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)
     replace(FastaDataset, "exists", exists)
     replace(file_utils, "load_archive_file", unpack)
 

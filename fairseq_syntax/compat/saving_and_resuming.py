@@ -2,8 +2,9 @@
 
 import os
 import sys
+from collections.abc import Mapping
 
-from .checkpoint_files import open_checkpoint
+from .checkpoint_files import open_checkpoint, options_of
 from .repair_registry import repair, replace
 
 
@@ -90,20 +91,11 @@ def keep_patience():
     replace(Plateau, "load_state_dict", load_plateau)
 
 
-def _names(cfg, task_registry: dict) -> dict:
-    """Option -> its value in a configuration, of those that say which system is trained."""
-
-    def get(group, key):
-        return group.get(key) if hasattr(group, "get") else getattr(group, key, None)
-
-    model, criterion, task = (get(cfg, part) or {} for part in ("model", "criterion", "task"))
-    task = get(task, "_name")
-    return {
-        "--arch": get(model, "arch") or get(model, "_name"),
-        "--criterion": get(criterion, "_name"),
-        # the plug-in's task under all of its names
-        "--task": next((name for name, known in task_registry.items() if known is task_registry.get(task)), task),
-    }
+def _names(state: Mapping) -> dict[str, str | None]:
+    """Option -> its value in a checkpoint, of those that say which system is trained."""
+    model, criterion, task = (options_of(state, group) for group in ("model", "criterion", "task"))
+    arch = model.get("arch") or model.get("_name")
+    return {"--arch": arch, "--criterion": criterion.get("_name"), "--task": task.get("_name")}
 
 
 @repair("save-folder")
@@ -115,7 +107,7 @@ def refuse_another_system():
     `--restore-file`) are left alone. Can go when fairseq compares the names.
     """
     from fairseq.dataclass.configs import CheckpointConfig
-    from fairseq.tasks import TASK_REGISTRY
+    from fairseq.tasks import TASK_REGISTRY as known
     from fairseq.trainer import Trainer
 
     default = CheckpointConfig().restore_file
@@ -126,9 +118,10 @@ def refuse_another_system():
         if cfg.restore_file == default and filename == last and os.path.isfile(filename):
             # nothing but names is looked at
             saved = open_checkpoint(filename)
-            before, now = (_names(cfg, TASK_REGISTRY) for cfg in (saved.get("cfg") or {}, self.cfg))
-            for option, value in before.items():
-                if value and now[option] and value != now[option]:
+            now = _names({"cfg": self.cfg})
+            for option, value in _names(saved).items():
+                # the plug-in's task has several names
+                if value and now[option] and known.get(value, value) != known.get(now[option], now[option]):
                     raise ValueError(
                         f"{filename} was trained with {option} {value}, not {now[option]}; give every system a "
                         f"--save-dir of its own (to start from these weights: --finetune-from-model {filename}, too)"

@@ -3,7 +3,6 @@
 import argparse
 import re
 from pathlib import Path
-from types import SimpleNamespace
 from unittest.mock import MagicMock, patch
 
 import fairseq
@@ -15,6 +14,7 @@ from fairseq.file_io import PathManager
 from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule
 from fairseq.tasks import TASK_REGISTRY
 from fairseq.trainer import Trainer
+from omegaconf import OmegaConf
 
 from fairseq_syntax.compat import REPAIRS, repair_fairseq
 
@@ -33,15 +33,18 @@ def resume(folder: Path, arch: str = "x", criterion: str = "c", task: str = "t")
     trainer = MagicMock(
         data_parallel_world_size=1, data_parallel_rank=0, tpu=False, is_fsdp=False, checkpoint_suffix=""
     )
-    trainer.cfg = SimpleNamespace(
-        model={"arch": arch, "_name": arch},
-        criterion={"_name": criterion},
-        task={"_name": task},
-        checkpoint=SimpleNamespace(
-            save_dir=str(folder), restore_file=place.name, load_checkpoint_on_all_dp_ranks=False
-        ),
-        ema=SimpleNamespace(store_ema=False),
-        distributed_training=SimpleNamespace(zero_sharding="none"),
+    trainer.cfg = OmegaConf.create(
+        {
+            "model": {"arch": arch, "_name": arch},
+            "criterion": {"_name": criterion},
+            "task": {"_name": task},
+            "checkpoint": {
+                **{"save_dir": str(folder), "restore_file": place.name},
+                "load_checkpoint_on_all_dp_ranks": False,
+            },
+            "ema": {"store_ema": False},
+            "distributed_training": {"zero_sharding": "none"},
+        }
     )
     trainer.get_criterion.return_value = torch.nn.Module()
     with patch.object(checkpoint_utils, "load_checkpoint_to_cpu", return_value=state):
