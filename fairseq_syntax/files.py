@@ -10,11 +10,23 @@ import sys
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from errno import EDQUOT, EFBIG, ENOSPC
 from pathlib import Path
 from typing import IO
 
 STDIO = "-"
 """What stands for stdin and stdout."""
+
+
+@contextmanager
+def named(path: str | Path) -> Iterator[None]:
+    """Add the path to an error of writing that has no name of a file: the disk is full, or the file is too large."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (ENOSPC, EDQUOT, EFBIG):
+            error.filename = str(path)
+        raise
 
 
 @contextmanager
@@ -33,9 +45,10 @@ def staged(path: str | Path, follow: bool = True) -> Iterator[Path]:
     final.parent.mkdir(parents=True, exist_ok=True)
     partial = final.with_name(f".{uuid.uuid4().hex}.partial{path.suffix[-50:]}")  # at most 255 bytes
     try:
-        yield partial
-        with open(partial, "rb") as file:
-            os.fsync(file.fileno())
+        with named(path):
+            yield partial
+            with open(partial, "rb") as file:
+                os.fsync(file.fileno())
         if final.exists():
             shutil.copymode(final, partial)
         partial.replace(final)
@@ -85,7 +98,8 @@ def staged_directory(path: str | Path) -> Iterator[Path]:
             old.rename(final)
         shutil.rmtree(old, ignore_errors=True)
         try:
-            yield new
+            with named(path):
+                yield new
         except BaseException:
             shutil.rmtree(new, ignore_errors=True)
             raise

@@ -102,6 +102,9 @@ def main(argv: list[str] | None = None) -> int:
         )
     try:
         return print_completion(args.completion) if args.completion else load(verb).main(argv[1:])
+    except KeyboardInterrupt:  # while modules are imported
+        print(f"{PROGRAM}: interrupted", file=sys.stderr)
+        return 130
     except ModuleNotFoundError as error:
         package = (error.name or "").split(".")[0].removesuffix("_cli")
         if package not in _INSTALL:

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..files import lock, staged_bytes
+from ..files import lock, named, staged_bytes
 from ..trees.conllu import Sentence, TreeFormatError, format_sentence
 
 
@@ -62,9 +62,10 @@ class PartFile:
 
     def append(self, trees: Iterable[Sentence]) -> None:
         """Write some trees; they are on disk after that."""
-        self._file.write("".join(map(format_sentence, trees)).encode("utf-8"))
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        with named(self.path):
+            self._file.write("".join(map(format_sentence, trees)).encode("utf-8"))
+            self._file.flush()
+            os.fsync(self._file.fileno())
 
     def finish(self) -> None:
         """Make the output of it, at once, and delete it."""

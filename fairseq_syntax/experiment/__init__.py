@@ -23,6 +23,14 @@ def default_jobs(gpu: bool) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def refuse_ways_out(folder: Path) -> None:
+    """Raise ValueError if a link below a folder leads out of it: what is written must not land elsewhere."""
+    for at, folders, names in os.walk(folder):
+        for path in (Path(at, name) for name in (*folders, *names)):
+            if path.is_symlink() and not path.resolve().is_relative_to(folder):
+                raise PlanError(f"{path}: is a link to {path.resolve()}, outside of {folder}; put a copy in its place")
+
+
 class Experiment:
     """An experiment in a folder.
 
@@ -30,17 +38,28 @@ class Experiment:
         place: the folder, which holds experiment.toml, or another file like that one.
         output: folder of data, checkpoints, logs and reports; None: that of experiment.toml, or outputs/NAME.
         results: folder of records and translations; None: `results` in the output folder.
+        trust: whether the file may run code of its own: a script that makes the data, or another --user-dir.
 
     Raises ValueError: the file is missing or wrong.
     """
 
-    def __init__(self, place: str | Path, output: str | Path | None = None, results: str | Path | None = None):
+    def __init__(
+        self,
+        place: str | Path,
+        output: str | Path | None = None,
+        results: str | Path | None = None,
+        trust: bool = False,
+    ):
+        self.trust = trust
         place = Path(place)
         self.plan = read_plan(place / NAME if place.is_dir() else place)
         own = self.plan.path.parent if self.plan.path.name == NAME else Path("outputs", self.plan.name)
         self.out = Path(output or own).resolve()
         self.results = Path(results).resolve() if results else self.out / "results"
         self.failed: dict[str, str] = {}
+        refuse_ways_out(self.out)
+        if not self.results.is_relative_to(self.out):
+            refuse_ways_out(self.results)
 
     def runs(self, only: Sequence[str] = (), gpu: bool = False) -> list[Run]:
         """The runs, or those that are named: systems, or runs such as pascal-2. Raises ValueError: a wrong record."""
@@ -48,8 +67,16 @@ class Experiment:
         read_records(self.plan, self.results, {run.record for run in runs})
         return runs
 
+    def _check_trust(self) -> None:
+        if not self.trust and (code := self.plan.runs_code()):
+            raise PlanError(f"{self.plan.path}: {code} runs code; read it, and give --trust if you trust its author")
+
     def prepare(self, runs: int = 0) -> None:
-        """Make the data, unless they are there. Raises ValueError: they cannot be made, or see `corpus.check_needs`."""
+        """Make the data, unless they are there.
+
+        Raises ValueError: they cannot be made, see `corpus.check_needs`; or would run code, and `trust` is not given.
+        """
+        self._check_trust()
         corpus.check_needs(self.plan, self.out, runs)
         with schedule.held_folder(self.out) as held:
             if self.plan.corpus is not None:
@@ -73,6 +100,7 @@ class Experiment:
 
         Raises ValueError: the data cannot be made, or a record is wrong.
         """
+        self._check_trust()
         runs, jobs = self.runs(only, gpu), jobs or default_jobs(gpu)
         if left := [run for run in runs if not run.record.exists()]:
             if not (self.out / "prepared").exists():

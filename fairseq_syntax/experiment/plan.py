@@ -219,6 +219,13 @@ class Plan:
         others = set(PERTURBED) - {system.trees} if self.corpus else ()
         return [pattern for pattern in self.hashed if Path(pattern).parts[0] not in others]
 
+    def runs_code(self) -> str:
+        """What of the file runs code that is not fairseq's or this package's; empty if nothing does."""
+        options = [text for family in self.families.values() for text in (family.train, family.generate)]
+        options += [system.options for system in self.systems.values()]
+        code = next((match[0] for text in options if (match := _CODE.search(text))), "")
+        return f"prepare = {self.prepare!r}" if self.prepare else code and f"options with {code!r}"
+
     def seeds_of(self, system: System) -> tuple[int, ...]:
         return system.seeds or self.seeds
 
@@ -232,6 +239,9 @@ class Plan:
         return replace(self, seeds=self.seeds[:seeds], families=families)
 
 
+# other packages, programs, what fairseq would evaluate, look up or download
+_CODE = re.compile(r"--(?:user-dir|post-save-script)\b|__|[\w\])]\s*\(|\$\{|://")
+_NAME = re.compile(r"[^./\\][^/\\]*")
 _PARTS = {"splits": Split, "families": Family, "systems": System}
 _KINDS = {**_PARTS, "corpus": Corpus, "cleaning": Cleaning, "text": Text, "budget": Budget}
 
@@ -312,6 +322,15 @@ def _of_raw_text(plan: Plan) -> Plan:
 def _faults(plan: Plan) -> Iterator[tuple[object, str, str]]:
     """What may be wrong in a plan that is typed: whether it is, the place, and what is said of it."""
     trees, baselines = ", ".join(TREES), {family.baseline for family in plan.families.values()} - {""}
+    # names of files and folders are made of these, and what is read lies in the output folder
+    for kind, names in {"systems": plan.systems, "families": plan.families, "splits": plan.splits}.items():
+        for name in names:
+            yield not _NAME.fullmatch(name), f"{kind}.{name!r}", "give a name without / and \\ that begins with no dot"
+    wrong = "/" in plan.name or plan.name in ("", ".", "..")
+    yield wrong, f"name = {plan.name!r}", "give a name without /"
+    inside = [path for split in plan.splits.values() for path in (split.reference, split.source, split.labels)]
+    for path in (*inside, *plan.hashed, *(family.data for family in plan.families.values())):
+        yield Path(path).is_absolute() or ".." in Path(path).parts, repr(path), "leads out of the output folder"
     for name, family in plan.families.items():
         where, base = f"families.{name}", family.baseline
         for options in (family.train, family.generate):

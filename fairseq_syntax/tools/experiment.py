@@ -12,7 +12,7 @@ examples:
   fairseq-syntax experiment study
   fairseq-syntax experiment study --list
   fairseq-syntax experiment study --only pascal-2 --gpu
-  fairseq-syntax experiment examples/experiments/agreement.toml --results docs/results/agreement
+  fairseq-syntax experiment examples/experiments/agreement.toml --trust --results docs/results/agreement
 """
 
 import argparse
@@ -47,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--dry-run", action="store_true", help="only print the commands that are left to run")
     add("--output", metavar="DIR", help="data, checkpoints, reports (default: FOLDER, or outputs/NAME for a file)")
     add("--results", metavar="DIR", help="records and translations (default: results in the output folder)")
+    add("--trust", action="store_true", help="run the script or the --user-dir that the file names")
     add("--every", type=float, default=60, metavar="SECONDS", help="time between progress lines (default: 60)")
     group = parser.add_argument_group("first call")
     add = group.add_argument
@@ -92,7 +93,7 @@ def run(args: argparse.Namespace) -> None:
     from ..experiment import Experiment, schedule
 
     _begin(args)
-    experiment = Experiment(args.folder, args.output, args.results)
+    experiment = Experiment(args.folder, args.output, args.results, args.trust)
     if args.list or args.dry_run:
         left = [run for run in experiment.runs(args.only, args.gpu) if not run.record.exists()]
         _show(experiment, left, args.dry_run)

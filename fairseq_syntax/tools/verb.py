@@ -11,9 +11,9 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import fields
-from errno import EBADF, ENOSPC
+from errno import EBADF, ENOSPC, EPIPE
 from pathlib import Path
 from typing import IO
 
@@ -74,6 +74,12 @@ class Verb:
         # independent of the locale; a StringIO has no encoding
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8")
+        # what is written into a file or a pipe is left as it is
+        out = VisibleText(sys.stdout) if sys.stdout.isatty() else sys.stdout
+        with redirect_stdout(out), redirect_stderr(VisibleText(sys.stderr)):
+            return self._call(argv)
+
+    def _call(self, argv: list[str] | None) -> int:
         parser = self.build_parser()
         args = parser.parse_args(argv)
         self.check(parser, args)
@@ -88,6 +94,25 @@ class Verb:
             self.run(args)
 
         return exit_status(parser.prog, work)
+
+
+class VisibleText:
+    """A stream in which characters of files and names that a terminal would obey are shown as escapes.
+
+    Line ends and tabs are kept, and the carriage returns at the ends of what a progress bar writes.
+    """
+
+    def __init__(self, stream: IO[str]):
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        inner = text.strip("\r")
+        start = text.find(inner)
+        shown = "\t".join(map(visible, inner.split("\t")))
+        return self.stream.write(text[:start] + shown + text[start + len(inner) :])
+
+    def __getattr__(self, name: str):
+        return getattr(self.stream, name)
 
 
 def refuse_inputs(outputs: Sequence[str | None], values: Sequence) -> None:
@@ -117,20 +142,18 @@ def exit_status(program: str, work: Callable[[], None]) -> int:
         work()
         sys.stdout.flush()
     except OSError as error:
-        # keep Python from complaining when it closes stdout
-        if isinstance(error, BrokenPipeError) or (error.filename is None and error.errno in (ENOSPC, EBADF)):
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        if isinstance(error, io.UnsupportedOperation):
+            what = "stdin: is closed"
+        elif error.errno in (ENOSPC, EBADF, EPIPE) and not error.filename:
+            what = f"stdout: {'is closed' if error.errno == EBADF else error.strerror}"
+            # keep Python from complaining when it closes stdout
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):  # its reader has exited (`| head`)
-            unreadable = isinstance(error, io.UnsupportedOperation)
-            what = (
-                f"{'stdin' if unreadable else 'stdout'}: is closed"
-                if unreadable or error.errno == EBADF
-                else str(error)
-            )
-            print(f"{program}: {visible(what)}", file=sys.stderr)
+            print(f"{program}: {what}", file=sys.stderr)
         return 1
     except ValueError as error:
-        print(f"{program}: {visible(str(error))}", file=sys.stderr)
+        print(f"{program}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt as interrupt:
         print(f"{program}: interrupted{interrupt}", file=sys.stderr)

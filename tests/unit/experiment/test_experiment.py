@@ -12,6 +12,7 @@ import threading
 import time
 import tomllib
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -60,7 +61,7 @@ nmt_lstm = { family = "recurrent", options = "--arch nmt_lstm_tiny" }
 
 def arguments(table: Path, folder: Path, *options: str) -> list[str]:
     places = ["--output", str(folder / "out"), "--results", str(folder / "results")]
-    return [str(table), *places, "--jobs", "1", *options]
+    return [str(table), *places, "--jobs", "1", "--trust", *options]
 
 
 def command(table: Path, folder: Path, *options: str) -> list[str]:
@@ -284,6 +285,16 @@ def test_a_run_that_ends_unforeseen_has_failed(raised, reason, tmp_path, capsys)
         ("patience = 50", "patients = 50", "patients is not a setting; choose from"),
         ("max_updates = 3\n", "", "families.recurrent.max_updates: field required"),
         ("valid = {", "dev = {", "splits.valid is missing"),
+        (
+            "[splits]",
+            '[splits]\n"x/../../y" = { subset = "a", reference = "b" }',
+            "splits.'x/../../y': give a name without /",
+        ),
+        ("nmt_lstm = {", '"../../pwn" = {', "systems.'../../pwn': give a name without /"),
+        ("[families.recurrent]", '[families."../recurrent"]', "families.'../recurrent': give a name without /"),
+        ('name = "tiny"', 'name = "../tiny"', "name = '../tiny': give a name without /"),
+        ('"corpus/challenge.de"', '"../challenge.de"', "'../challenge.de': leads out of the output folder"),
+        ('data = "data-bin"', 'data = "/data-bin"', "'/data-bin': leads out of the output folder"),
         ('nmt_lstm = { family = "recurrent",', 'nmt_lstm = { trees = "silver", family = "recurrent",', "'silver'"),
         ("nmt_lstm = { family", 'nmt_lstm = { control = "silver", family', "control silver is not among the systems"),
         ("[splits]", "[splits", "line 7"),
@@ -313,6 +324,37 @@ def test_mistakes_in_a_table_are_named(old, new, said, tmp_path, monkeypatch):
     with pytest.raises(PlanError) as refused:
         read_plan(table)
     assert str(refused.value).startswith(f"{table}: ") and said in str(refused.value)
+
+
+def test_code_of_a_file_runs_only_if_it_is_trusted(tmp_path):
+    experiment = Experiment(write(tmp_path / "tiny.toml", 3), tmp_path / "out", tmp_path / "results")
+    for step in (experiment.prepare, experiment.run):
+        with pytest.raises(PlanError, match=r"prepare = 'nothing\.sh' runs code; read it, and give --trust"):
+            step()
+    assert not (tmp_path / "out").exists()
+    for options, code in (
+        ("--lr 1e-3 --user-dir x", "--user-dir"),
+        ("--adaptive-softmax-cutoff 'print(1)'", "t("),
+        ("--arch x --adam-betas '(0.9, 0.98)' --eval-bleu-args '{\"beam\": 1}'", ""),
+    ):
+        families = {"recurrent": replace(experiment.plan.families["recurrent"], train=options)}
+        said = replace(experiment.plan, prepare="", families=families).runs_code()
+        assert said == (f"options with {code!r}" if code else "")
+
+
+def test_a_link_out_of_the_folder_is_refused(tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "study").mkdir()
+    table = write(tmp_path / "study" / "experiment.toml", 3)
+    for name in ("report.html", "results/nmt_lstm-1.json", "runs"):
+        link = tmp_path / "study" / name
+        link.parent.mkdir(exist_ok=True)
+        link.symlink_to(tmp_path / "notes")
+        with pytest.raises(PlanError, match=f"{name}: is a link to .*notes, outside of"):
+            Experiment(table.parent)
+        link.unlink()
+    (tmp_path / "study" / "results" / "own").symlink_to(table)
+    Experiment(table.parent)
 
 
 def test_only_what_is_named_is_left_and_other_names_are_refused(run, tmp_path):
@@ -468,7 +510,7 @@ def prepared(folder: Path, updates: int = 12, extra: str = "") -> Experiment:
     (folder / "out" / "seconds.json").write_text('{"nmt_lstm": [60, 0, 1]}')
     table = write(folder / "tiny.toml", updates)
     table.write_text(extra + table.read_text())
-    return Experiment(table, folder / "out", folder / "results")
+    return Experiment(table, folder / "out", folder / "results", trust=True)
 
 
 def test_a_budget_is_fitted_by_one_process_at_a_time(tmp_path, monkeypatch):

@@ -1,5 +1,7 @@
 """Names of files and systems, and standard streams, as they seldom are: closed, empty, long, with control letters."""
 
+import io
+import logging
 import os
 import stat
 import subprocess
@@ -12,6 +14,7 @@ from fairseq_syntax.cli.program import main as program
 from fairseq_syntax.evaluate.corpus import read_corpus
 from fairseq_syntax.evaluate.tables import TableFormat, format_table
 from fairseq_syntax.tools import characters
+from fairseq_syntax.tools.verb import Verb
 from fairseq_syntax.trees.text import visible
 
 LONG = "x" * 247 + ".txt"  # a name has at most 255 bytes
@@ -29,7 +32,7 @@ def text(tmp_path):
         ("characters --input {text} <&-", 0, "a b ▁ c\n", ""),
         ("characters --input {text} >&-", 1, "", "characters: stdout: is closed\n"),
         ("characters --input {text} 2>&-", 0, "a b ▁ c\n", ""),
-        ("characters --input {text} >/dev/full", 1, "", "characters: [Errno 28] No space left on device\n"),
+        ("characters --input {text} >/dev/full", 1, "", "characters: stdout: No space left on device\n"),
         ("characters --input {text} --output {text}.out 2>&- <&-", 0, "", ""),
         ("characters --output {text}.out <&-", 1, "", "characters: stdin: is closed\n"),
         ("parse --parser none --output {text}.out <&-", 1, "", "parse: stdin: is closed\n"),
@@ -92,6 +95,24 @@ def test_control_characters_are_escaped(tmp_path, capsys):
     assert characters.main(["--input", str(missing)]) == 1
     said = capsys.readouterr().err
     assert "a\\x1b[2J\\u202eb: " in said and said.count("\n") == 1 and said.isascii()
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_no_text_moves_the_cursor(terminal, monkeypatch):
+    """Output is left as it is in a file or a pipe. Warnings, and bars but for their returns, are made visible."""
+    streams = io.StringIO(), io.StringIO()
+    for name, stream in zip(("stdout", "stderr"), streams, strict=True):
+        stream.isatty = lambda: terminal
+        monkeypatch.setattr(sys, name, stream)
+
+    def run(args):
+        print("text\x1b[2J\tx\u202e")
+        logging.getLogger("a").warning("name\x1b]0;x\a")
+        sys.stderr.write("\rbar \x9b1A\r")
+
+    assert Verb("fairseq-syntax x: y.", lambda parser: None, run)([]) == 0
+    assert streams[0].getvalue() == ("text\\x1b[2J\tx\\u202e\n" if terminal else "text\x1b[2J\tx\u202e\n")
+    assert streams[1].getvalue() == "fairseq-syntax x: name\\x1b]0;x\\x07\n\rbar \\x9b1A\r"
 
 
 @pytest.mark.parametrize("form", TableFormat)
