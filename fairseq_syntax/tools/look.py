@@ -15,7 +15,8 @@ The other kinds show the decoder, with the reference of a split, or with its own
 
 Text is raw where the data say how it was segmented; otherwise, its tokens are separated by spaces, and are joined into
 words by --subword-type. --output writes the latent trees of all sentences, and draws nothing unless --draw is given;
-words, comments, multi-word ranges and UPOS of CoNLL-U input are kept; the only labels are root and dep.
+words, comments, multi-word ranges and UPOS of CoNLL-U input are kept; the only labels are root and dep. --tags counts
+how often each tag has the highest gate of its sentence (Tran & Bisk 2018, Sec. 5), and draws nothing unless told.
 
 The constituents of a latent_tree_rnng are in the file that fairseq-generate writes with --rnng-tree-output.
 
@@ -135,6 +136,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--kind", nargs="+", choices=KINDS, help="what to draw (default: all that the model supports)")
     add("--draw", metavar="PATH", help="one picture (.svg, .png or .pdf), or a folder for N-KIND.svg (default: look)")
     add("--output", metavar="FILE", help="latent trees of all sentences, CoNLL-U; - is stdout")
+    add("--tags", metavar="FILE", help="CoNLL-U of the target side of --subset: which tags have the highest gates")
     add(
         "--threshold",
         type=lambda text: verb.number(text, 1, "probability from 0 to 1"),
@@ -151,6 +153,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if sum(option is not None for option in (args.text, args.input, args.subset, args.constituents)) != 1:
         parser.error("give one of --text, --input, --subset and --constituents")
+    if args.tags and not args.subset:
+        parser.error("--tags: are those of a split; give --subset")
     verb.check_model_arguments(parser, args, required=not args.constituents)
     if _is_picture(args.draw) and max(len(args.sentence or ()), len(args.kind or ())) > 1:
         parser.error(f"--draw {args.draw}: holds one picture; give a folder for several")
@@ -173,15 +177,18 @@ def run(args: argparse.Namespace) -> None:
 def _run_model(args: argparse.Namespace) -> None:
     from .latent_trees import Cutter, TreeInducer, nth, read_input
     from .models import load
-    from .views import Shown, show_sentence
+    from .views import Shown, highest_gates, show_sentence
 
-    places, drawn = list(dict.fromkeys(args.sentence or [0])), args.draw or (None if args.output else "look")
+    places = list(dict.fromkeys(args.sentence or [0]))
+    drawn = args.draw or (None if args.output or args.tags else "look")
     pictures = [_path(drawn, place, kind) for place in places for kind in args.kind or KINDS] if drawn else []
     refuse_existing([args.output, *dict.fromkeys(pictures)], args.overwrite)
     verb.refuse_inputs([args.output, *pictures], [args.input])
     loaded = load(args.path, args.data, args.cpu)
     if args.subset and loaded.task.target_dictionary is None:
         raise ValueError(f"--subset {args.subset}: the data of {loaded.name} are treebanks; give --input FILE.conllu")
+    if args.tags:
+        print(highest_gates(loaded, args.subset, args.tags, "text"))
     inducer = TreeInducer(loaded, args.decoder, args.evidence, args.batch_size) if args.output else None
     cutter = Cutter(loaded, args.subword_type)
     sentences = read_input(loaded, cutter, args)

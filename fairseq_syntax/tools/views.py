@@ -4,6 +4,7 @@ A model says what it can show by its methods (`latent_heads`, `syntactic_heads`,
 returns beside the scores ("attn", "syntax_attn", "gate_norm", "position").
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -11,12 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..evaluate.tables import format_table
 from ..pictures.attention_maps import draw_annotations, draw_attention, draw_heat_map, draw_positions
 from ..pictures.dependency_trees import draw_tree
 from ..pictures.figures import check_finite
 from ..pictures.gates import GatedSentence, draw_gates
 from ..pictures.graphs import draw_graph
-from ..trees.conllu import ROOT, UNPARSED, Sentence
+from ..trees.conllu import ROOT, UNPARSED, Sentence, TreeFormatError, quoted, read_conllu
 from .latent_trees import CutSentence, TreeInducer
 from .models import Loaded, NothingToShow, encode_line, words_of
 from .word_attention import join_attention, source_attention
@@ -122,6 +124,48 @@ def _gate(loaded: Loaded, shown: Shown):
     values = norms[0].float().cpu().numpy()
     check_finite(values, f"{loaded.path}: the norms of the gate")
     return draw_gates([GatedSentence(_tokens(loaded, shown, True), values, _tokens(loaded, shown)[:-1])])
+
+
+@torch.no_grad()
+def highest_gates(loaded: Loaded, subset: str, tags: str, form: str) -> str:
+    """The table of Tran & Bisk (2018), Sec. 5: how often each tag has the highest norm of the gate in its sentence.
+
+    Its shares of the tokens beside them are what a gate would give that ignores tags. Every piece has the tag of its
+    word, and the end of the sentence has its own. Sentences in which unknown pieces hide where words end are left out.
+
+    Args:
+        subset: split, of whose references the gates are read.
+        tags: CoNLL-U file with the target side of the split.
+        form: a `TableFormat`.
+
+    Raises NothingToShow: the model has no gate; TreeFormatError: the trees are not those of the target side.
+    """
+    split, trees, dictionary = loaded.load_split(subset), list(read_conllu(tags)), loaded.task.target_dictionary
+    if len(trees) != len(split):
+        raise TreeFormatError(f"{tags}: {len(trees)} sentences, but {subset} has {len(split)}; tag its target side")
+    highest, every = Counter(), Counter()
+    for start in range(0, len(split), 64):
+        batch = loaded.to_device(split.collater([split[i] for i in range(start, min(start + 64, len(split)))]))
+        norms = source_attention(loaded, batch).get("gate_norm")
+        if norms is None:
+            raise NothingToShow(f"{loaded.path}: the architecture {loaded.architecture} has no gate on syntax")
+        for number, ids, row in zip(batch["id"].tolist(), batch["target"], norms, strict=True):
+            real, tree = ids != dictionary.pad(), trees[number]
+            tokens = [dictionary[i] for i in ids[real].tolist()]
+            words, of_token = words_of(tokens[:-1], loaded.subword_type(None, target=True))
+            if len(words) == len(tree.forms):
+                of_tokens = [*(tree.upos[word] for word in of_token), tokens[-1]]
+                highest[of_tokens[int(row[real].argmax())]] += 1
+                every.update(of_tokens)
+            elif dictionary.unk_word not in tokens:
+                raise TreeFormatError(
+                    f"{tags}:{tree.line}: {len(tree.forms)} words, but sentence {number} of {subset} has {len(words)} "
+                    f"({quoted(' '.join(words))}); tag the target side of this split"
+                )
+    total, tokens = max(highest.total(), 1), max(every.total(), 1)
+    rows = [(tag, highest[tag], 100 * highest[tag] / total, 100 * count / tokens) for tag, count in every.items()]
+    rows.sort(key=lambda row: (-row[1], -row[3], row[0]))
+    return format_table(["tag", "highest", "% of sentences", "% of tokens"], rows, form)
 
 
 def _heads(loaded: Loaded, shown: Shown):
