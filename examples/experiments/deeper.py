@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from pictures import named
 from probes import probes_of, read_probes
 from table import interval, mean_and_deviation, signed
 
@@ -86,7 +85,7 @@ def _difference(baseline: np.ndarray, system: np.ndarray) -> str:
     return f"{signed(found.delta)} ({interval(found.interval)})"
 
 
-def by_depth(plan: Plan, folder: Path) -> str:
+def _by_depth(plan: Plan, folder: Path) -> str:
     """Both figures: shares in percent by depth, and differences at depths 3 to 5."""
     kinds = _corpus()[0]
     members = {title: np.array([depth in depths for _, depth in kinds]) for title, depths in _COLUMNS.items()}
@@ -123,7 +122,7 @@ def draw(plan: Plan, folder: Path):
         for i, (name, split) in enumerate(key for key in _DRAWN if key in found):
             by_depth = [100 * found[name, split][:, [d == depth for _, d in kinds]].mean(axis=1) for depth in depths]
             means, color = [values.mean() for values in by_depth], COLORS[i]
-            label = named(name) + ", parser's trees" * (split == "parsed")
+            label = name + ", parser's trees" * (split == "parsed")
             axis.plot(depths, means, color=color, marker=MARKS[i], markersize=4, linewidth=1, label=label)
             low, high = zip(*((values.min(), values.max()) for values in by_depth), strict=True)
             axis.fill_between(depths, low, high, color=color, alpha=0.12, linewidth=0)
@@ -132,7 +131,7 @@ def draw(plan: Plan, folder: Path):
     return figure
 
 
-def of_parser(folder: Path) -> str:
+def _of_parser(folder: Path) -> str:
     """How good the parser's trees are: words with the right head, and whole trees, in percent, by depth."""
     kinds, _, gold = _corpus()
     parsed = list(read_conllu(folder / PARSES))
@@ -145,3 +144,9 @@ def of_parser(folder: Path) -> str:
     header = ["construction", *_COLUMNS]
     table = format_table(header, list(rows.values()), TableFormat.markdown)
     return f"The parser: UAS, and whole trees that are right, in percent\n\n{table}"
+
+
+def tables(plan: Plan, folder: Path) -> str:
+    """All of them, and the picture."""
+    picture = "![Whole sentences and verbs by depth](../deeper.svg)"
+    return "\n\n".join([picture, _by_depth(plan, folder), _of_parser(folder)])

@@ -1,24 +1,21 @@
-"""Write the tables of docs/ and the figures of README from the records in docs/results/.
+"""Write the tables of docs/ and the figures in sentences of docs/ and README from the records in docs/results/.
 
 A table stands between `<!-- records: NAME -->` and `<!-- end of records -->`; its systems are those of NAME.toml here.
-`<!-- table: NAME -->` to `<!-- end of table -->` is a table of overview.py, and a figure between a mark such as
-`<!-- NAME SYSTEM SPLIT WHAT -->` and `<!-- -->` is of the comparison of a system with its baseline. `<!-- speed -->`
-has the figures of benchmarks/, kept in docs/results/. Pictures are drawn into differences-NAME.svg.
+A figure between a mark such as `<!-- NAME SYSTEM SPLIT delta -->` (or `interval`) and `<!-- -->` is of the comparison of
+a system with its baseline. `<!-- table: by-depth -->` has what deeper.py counts, and `<!-- speed -->` the figures of
+benchmarks/, kept in docs/results/.
 """
 
 import argparse
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import mean
 
 import deeper
-import overview
 from compared import breakdown, is_of, path_of
-from pictures import draw_differences
-from table import commits, controls, differences, tables
+from table import commits, controls, differences, interval, scores, signed
 
 from fairseq_syntax.experiment.answer import controlled, rivals, tested
 from fairseq_syntax.experiment.plan import CHECKOUT, Plan, PlanError, read_plan
@@ -29,27 +26,9 @@ sys.path.append(str(CHECKOUT / "benchmarks"))
 import timing
 
 _BLOCK = re.compile(r"(<!-- records: ([\w-]+) -->\n).*?(<!-- end of records -->)", re.DOTALL)
-_FIGURES = re.compile(r"(<!-- speed -->\n).*?(<!-- end of speed -->)", re.DOTALL)
-_TABLE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
-_SAID = re.compile(r"(<!-- ([\w-]+) ([\w-]+) ([\w-]+) (" + "|".join(overview.OF_FIGURE) + r") -->)[^<]*(<!-- -->)")
-
-
-def _pictures(plan: Plan, folder: Path) -> dict[str, tuple[str, Callable]]:
-    """Of those that there are: the file, its caption, and what draws it."""
-    records = read_records(plan, folder)
-    against = {
-        split: [one for one in found if not plan.families[plan.systems[one["baselines"][0]].family].characters]
-        for split, found in _compared(plan, records, folder)[0].items()
-    }
-    trees = {name: system.trees for name, system in plan.systems.items()}
-    file, caption = (
-        f"differences-{plan.name}.svg",
-        "BLEU minus that of the baseline, with 95 % intervals: over other sentences and, where a system or its "
-        "baseline has several seeds, over other seeds",
-    )
-    # a picture of one or two numbers says less than the table
-    rows = sum(len(one["systems"]) - 1 for one in next(iter(against.values()), ()))
-    return {file: (caption, lambda: draw_differences(against, trees))} if rows > 2 else {}
+_SPEED = re.compile(r"(<!-- speed -->\n).*?(<!-- end of speed -->)", re.DOTALL)
+_BY_DEPTH = re.compile(r"(<!-- table: by-depth -->\n).*?(<!-- end of table -->)", re.DOTALL)
+_FIGURE = re.compile(r"(<!-- ([\w-]+) ([\w-]+) ([\w-]+) (delta|interval) -->)[^<]*(<!-- -->)")
 
 
 def generated(plan: Plan, folder: Path, up: str = "") -> str:
@@ -73,10 +52,6 @@ def generated(plan: Plan, folder: Path, up: str = "") -> str:
         minutes = len(missing) * mean(sum(record["minutes"].values()) for record in records)
         left = f"not run: {', '.join(missing)}; about {minutes:.0f} minutes of one core"
         said = f"{len(records)} of {len(wanted)} runs so far ({left})"
-    pictures = (
-        f"![{re.split('[,:;(]', caption)[0].strip()}]({up}{file})\n\n*{caption}.*"
-        for file, (caption, _) in _pictures(plan, folder).items()
-    )
     against, beside_controls = _compared(plan, records, folder)
     # the splits of a baseline one after the other
     compared = [
@@ -84,11 +59,11 @@ def generated(plan: Plan, folder: Path, up: str = "") -> str:
         for of_baseline in zip(*against.values(), strict=True)
         for split, one in zip(against, of_baseline, strict=True)
     ]
-    compared += [controls(split, found) for split, found in beside_controls.items() if found]
+    compared += filter(None, [controls(beside_controls)])
     return (
         f"{said.capitalize()}; records and translations: [docs/results/{plan.name}]({up}results/{plan.name}), of "
         f"{commits(records)}; BLEU: `{'`, `'.join(signatures)}`. Mean ± standard deviation over seeds.\n\n"
-        + "\n\n".join([*pictures, tables(plan, records), *compared])
+        + "\n\n".join([scores(plan, records), *compared])
     )
 
 
@@ -111,7 +86,7 @@ def _compared(plan: Plan, records: list[dict], folder: Path) -> tuple[dict[str, 
 
 
 def renewed(text: str, boards: Path, results: Path, up: str = "") -> str:
-    """The page with its tables written again.
+    """The page with its tables and figures written again.
 
     Args:
         text: of the page.
@@ -123,65 +98,56 @@ def renewed(text: str, boards: Path, results: Path, up: str = "") -> str:
         PlanError: a file or a record cannot be read.
     """
 
-    def block(match: re.Match) -> str:
-        plan = read_plan(boards / f"{match[2]}.toml")
-        folder = results / match[2]
-        return f"{match[1]}\n{generated(plan, folder, up)}\n\n{match[3]}"
+    def plan(name: str) -> Plan:
+        return read_plan(boards / f"{name}.toml")
+
+    def figure(match: re.Match) -> str:
+        name, system, split, what = match.group(2, 3, 4, 5)
+        baseline = plan(name).families[plan(name).systems[system].family].baseline
+        tests = json.loads(path_of(results / name, split, baseline).read_text(encoding="utf8"))["tests"]
+        [test] = (test for test in tests if test["system"] == system)
+        return f"{match[1]}{signed(test['delta']) if what == 'delta' else interval(test['interval'])}{match[6]}"
 
     def measured(match: re.Match) -> str:
         record = json.loads((results / "speed.json").read_text(encoding="utf8"))
         return f"{match[1]}\n{timing.markdown(record)}\n\n{match[2]}"
 
-    together = overview.Records(boards, results)
-    text = _TABLE.sub(lambda match: f"{match[1]}\n{overview.TABLES[match[2]](together)}\n\n{match[3]}", text)
-    text = _SAID.sub(lambda match: f"{match[1]}{overview.figure(together, *match.group(2, 3, 4, 5))}{match[6]}", text)
-    return _FIGURES.sub(measured, _BLOCK.sub(block, text))
+    def by_depth(match: re.Match) -> str:
+        return f"{match[1]}\n{deeper.tables(plan(deeper.NAME), results / deeper.NAME)}\n\n{match[2]}"
+
+    def block(match: re.Match) -> str:
+        return f"{match[1]}\n{generated(plan(match[2]), results / match[2], up)}\n\n{match[3]}"
+
+    for pattern, write in ((_FIGURE, figure), (_SPEED, measured), (_BY_DEPTH, by_depth), (_BLOCK, block)):
+        text = pattern.sub(write, text)
+    return text
 
 
 def main(argv: list[str] | None = None) -> int:
     """Entry point. Exit status: 0, 1 if --check finds old tables, 2 if something cannot be read."""
-    parser = argparse.ArgumentParser(
-        description="Write the tables of docs/ and the figures of README from the records."
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; status 1 if the tables are not the records'"
-    )
-    args = parser.parse_args(argv)
-    records, docs = CHECKOUT / "docs" / "results", CHECKOUT / "docs"
-    pages = *sorted(docs.rglob("*.md")), CHECKOUT / "README.md"
-    old = {path: path.read_text(encoding="utf8") for path in pages}
+    parser = argparse.ArgumentParser(description="Write the tables and figures of docs/ and README from the records.")
+    add = parser.add_argument
+    add("--check", action="store_true", help="write nothing; status 1 if the tables are not the records'")
+    check, docs, boards = parser.parse_args(argv).check, CHECKOUT / "docs", Path(__file__).parent
+    old = {path: path.read_text(encoding="utf8") for path in (*sorted(docs.rglob("*.md")), CHECKOUT / "README.md")}
     try:
         new = {
-            path: renewed(text, Path(__file__).parent, records, "../" * (path.parent.name == "records"))
+            path: renewed(text, boards, docs / "results", "../" * (path.parent.name == "records"))
             for path, text in old.items()
         }
     except PlanError as error:
         print(f"results: {error}", file=sys.stderr)
         return 2
-    older = [str(path.relative_to(CHECKOUT)) for path in old if new[path] != old[path]]
-    if args.check and older:
-        print(
-            f"results: {', '.join(older)}: older than the records; run examples/experiments/results.py", file=sys.stderr
-        )
-        return 1
-    if not args.check:
-        for path, text in new.items():
-            path.write_text(text, encoding="utf8")
-        _draw({match[2] for text in new.values() for match in _BLOCK.finditer(text)}, docs)
+    older = [path for path in old if new[path] != old[path]]
+    if check:
+        for path in older:
+            print(f"results: {path}: older than the records; run examples/experiments/results.py", file=sys.stderr)
+        return int(bool(older))
+    for path in older:
+        path.write_text(new[path], encoding="utf8")
+    figure = deeper.draw(read_plan(boards / f"{deeper.NAME}.toml"), docs / "results" / deeper.NAME)
+    save_figure(figure, docs / "deeper.svg")
     return 0
-
-
-def _draw(names: Iterable[str], docs: Path) -> None:
-    """Write the pictures of experiments."""
-    for name in names:
-        plan = read_plan(Path(__file__).with_name(f"{name}.toml"))
-        for file, (_, draw) in _pictures(plan, docs / "results" / name).items():
-            save_figure(draw(), docs / file)
-        if name == deeper.NAME and any((docs / "results" / name).glob("*.json")):
-            save_figure(deeper.draw(plan, docs / "results" / name), docs / "deeper.svg")
-    save_figure(
-        overview.draw_real_text(overview.Records(Path(__file__).parent, docs / "results")), docs / "real-text.svg"
-    )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
 """Tables of an experiment's records."""
 
 import statistics
-from collections import defaultdict
 from collections.abc import Iterable
 
 from fairseq_syntax.evaluate.significance import holm
 from fairseq_syntax.evaluate.tables import TableFormat, format_table, probability
 from fairseq_syntax.experiment.plan import Plan
+
+_TEST = ("BLEU by seed", "difference", "95 % interval", "detectable", "p", "p, Holm", "p, these outputs", "Holm")
 
 
 def mean_and_deviation(values: Iterable[float]) -> str:
@@ -17,98 +18,88 @@ def mean_and_deviation(values: Iterable[float]) -> str:
     return f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f}"
 
 
-def tables(plan: Plan, records: list[dict]) -> str:
-    """Scores as Markdown.
+def signed(value: float, digits: int = 1) -> str:
+    """A difference; -0.04 and +0.04 keep their signs when they are rounded."""
+    return f"{value:{'+' if value else ''}.{digits}f}"
 
-    Systems that translate characters stand in tables of their own: they read something else.
+
+def interval(ends: list[float]) -> str:
+    """An interval, with one digit more than scores have, to show on which side of 0 it ends."""
+    return " to ".join(signed(end, 2) for end in ends)
+
+
+def scores(plan: Plan, records: list[dict]) -> str:
+    """A row a system, in the order of the plan: means and standard deviations over seeds, as Markdown.
+
+    Systems that translate characters stand in a table of their own: they read something else.
     """
-    parts = []
-    for characters in (False, True):
-        some = [r for r in records if plan.families[r["family"]].characters == characters]
-        if some:
-            parts.append(_scores(plan, some))
-    return "\n\n".join(parts) or "no run has a record yet"
-
-
-def _scores(plan: Plan, records: list[dict]) -> str:
-    """A row a system, in the order of the table: means and standard deviations over seeds."""
     splits = [name for name in plan.splits if name != "valid"]
-    challenges = _challenges(records)
+    challenges = [name for name, scored in records[0]["scores"].items() if "agreement" in scored]
     header = ["system", "trees", "baseline", "seeds", "updates", "valid BLEU", *(f"{name} BLEU" for name in splits)]
     header += [f"{name} agreement, %" for name in challenges]
-    rows = []
-    for name, runs in _by_system(plan, records).items():
+    rows: dict[bool, list] = {False: [], True: []}
+    for name, system in plan.systems.items():
+        runs = [record for record in records if record["system"] == name]
+        if not runs:
+            continue
+        family = plan.families[system.family]
         capped = sum(record["stopped"] == "cap" for record in runs)
         updates = f"{statistics.mean(record['updates'] for record in runs):.0f}"
-        baseline = plan.families[runs[0]["family"]].baseline
-        row = [name, runs[0]["trees"], baseline if baseline not in ("", name) else "–", len(runs)]
+        row = [name, runs[0]["trees"], family.baseline if family.baseline not in ("", name) else "–", len(runs)]
         row += [f"{updates} ({capped} unfinished)" if capped else updates]
         row += [mean_and_deviation(r["scores"][split]["BLEU"]["score"] for r in runs) for split in ("valid", *splits)]
-        row += [
-            mean_and_deviation(100 * r["scores"][c]["agreement"]["overall"]["accuracy"] for r in runs)
-            for c in challenges
-        ]
-        rows.append(row)
-    return format_table(header, rows, TableFormat.markdown)
-
-
-def _challenges(records: list[dict]) -> list[str]:
-    return [name for name, scores in records[0]["scores"].items() if "agreement" in scores]
+        right = [[r["scores"][split]["agreement"]["overall"]["accuracy"] for r in runs] for split in challenges]
+        rows[family.characters].append([*row, *(mean_and_deviation(100 * x for x in some) for some in right)])
+    return "\n\n".join(format_table(header, some, TableFormat.markdown) for some in rows.values() if some)
 
 
 def differences(plan: Plan, split: str, comparison: dict) -> str:
-    """What `fairseq-syntax compare` says of a split: BLEU of systems beside their baseline's, and by bucket.
+    """What `compare --format json` says of a split: BLEU of systems beside their baseline's, and by bucket.
 
     Args:
         plan: whose papers' figures stand beside.
         split: its name.
         comparison: of `compare --format json`.
     """
-    baseline, tests = comparison["baselines"][0], comparison["tests"]
-    [own] = (system for system in comparison["systems"] if system["name"] == baseline)
+    baseline = comparison["baselines"][0]
     groups = [group for kind in comparison["buckets"] for group in kind["groups"]]
     header = ["system", *_TEST, "the paper's difference", *(f"{group['label']} ({group['size']})" for group in groups)]
-    rows = [[baseline, _by_seed(own), *[""] * len(_TEST)]]
+    rows = [[baseline, _by_seed(comparison, baseline), *[""] * len(_TEST)]]
     rows[0] += [_with_deviation(group["scores"]["BLEU"][baseline]) for group in groups]
-    for test in tests:
-        cells = _tested(comparison, test, test["holm"])
-        by_group = [_delta(group["deltas"]["BLEU"][test["system"]]) for group in groups]
-        rows.append([test["system"], *cells, plan.systems[test["system"]].paper, *by_group])
+    for test in comparison["tests"]:
+        name = test["system"]
+        deltas = [group["deltas"]["BLEU"][name] for group in groups]
+        by_group = [f"{signed(delta['mean'])} ({interval(delta['interval'])})" for delta in deltas]
+        rows.append([name, *_tested(comparison, test, test["holm"]), plan.systems[name].paper, *by_group])
     kinds = " and by ".join(kind["title"] for kind in comparison["buckets"])
     title = f"{split}: BLEU against {baseline}" + (f", and differences by {kinds} (sentences)" if groups else "")
     return f"{title}\n\n{format_table(header, rows, TableFormat.markdown)}"
 
 
-def controls(split: str, comparisons: list[dict]) -> str:
-    """BLEU of systems beside that of their controls, all of them tests of one family.
+def controls(found: dict[str, list[dict]]) -> str:
+    """BLEU of systems beside that of their controls, all of them tests of one family on a split.
 
     Args:
-        split: its name.
-        comparisons: of `compare --format json`, one a control.
+        found: split -> comparisons of `compare --format json`, one a control.
     """
-    tests = [(comparison, test) for comparison in comparisons for test in comparison["tests"]]
-    adjusted: list[dict] = [{"runs": None} for _ in tests]
-    for name in ("runs", "randomization"):
-        known = [i for i, (_, test) in enumerate(tests) if test["p"][name] is not None]
-        for i, p in zip(known, holm([tests[i][1]["p"][name] for i in known]).tolist(), strict=True):
-            adjusted[i][name] = p
-    rows = [
-        [test["system"], test["baseline"], *_tested(comparison, test, corrected)]
-        for (comparison, test), corrected in zip(tests, adjusted, strict=True)
-    ]
-    header = ["system", "control", *_TEST]
-    title = f"{split}: BLEU against controls"
-    return f"{title}\n\n{format_table(header, rows, TableFormat.markdown)}"
-
-
-_TEST = ("BLEU by seed", "difference", "95 % interval", "detectable", "p", "p, Holm", "p, these outputs", "Holm")
+    rows = []
+    for split, comparisons in found.items():
+        tests = [(comparison, test) for comparison in comparisons for test in comparison["tests"]]
+        adjusted: list[dict] = [{"runs": None} for _ in tests]
+        for name in ("runs", "randomization"):
+            known = [i for i, (_, test) in enumerate(tests) if test["p"][name] is not None]
+            for i, p in zip(known, holm([tests[i][1]["p"][name] for i in known]).tolist(), strict=True):
+                adjusted[i][name] = p
+        for (comparison, test), corrected in zip(tests, adjusted, strict=True):
+            rows.append([split, test["system"], test["baseline"], *_tested(comparison, test, corrected)])
+    table = format_table(["test set", "system", "control", *_TEST], rows, TableFormat.markdown)
+    return f"BLEU against controls\n\n{table}" if rows else ""
 
 
 def _tested(comparison: dict, test: dict, corrected: dict) -> list:
     """Cells of `_TEST`."""
-    [own] = (system for system in comparison["systems"] if system["name"] == test["system"])
     return [
-        _by_seed(own),
+        _by_seed(comparison, test["system"]),
         signed(test["delta"]),
         interval(test["interval"]),
         "–" if test["detectable"] is None else f"{test['detectable']:.1f}",
@@ -116,30 +107,13 @@ def _tested(comparison: dict, test: dict, corrected: dict) -> list:
     ]
 
 
-def _bleu_of_runs(system: dict) -> list[float]:
-    return system["scores"]["BLEU"]["runs"]
-
-
-def _by_seed(system: dict) -> str:
-    return ", ".join(f"{score:.1f}" for score in _bleu_of_runs(system))
-
-
-def signed(value: float, digits: int = 1) -> str:
-    # the sign of what is rounded, -0.0 too: a difference of -0.04 is on the other side than one of +0.04
-    return f"{value:{'+' if value else ''}.{digits}f}"
-
-
-def interval(ends: list[float]) -> str:
-    # one digit more than scores have, to show on which side of 0 it ends
-    return " to ".join(signed(end, 2) for end in ends)
+def _by_seed(comparison: dict, name: str) -> str:
+    [system] = (system for system in comparison["systems"] if system["name"] == name)
+    return ", ".join(f"{score:.1f}" for score in system["scores"]["BLEU"]["runs"])
 
 
 def _with_deviation(score: dict) -> str:
     return f"{score['mean']:.1f}" + ("" if score["sd"] is None else f" ± {score['sd']:.1f}")
-
-
-def _delta(delta: dict) -> str:
-    return f"{signed(delta['mean'])} ({interval(delta['interval'])})"
 
 
 def commits(records: list[dict]) -> str:
@@ -148,10 +122,3 @@ def commits(records: list[dict]) -> str:
     changed = sum("-changed" in " ".join([record["commit"], *record.get("commits", ())]) for record in records)
     said = f"commit {', '.join(names)}" if len(names) <= 3 else f"{len(names)} commits"
     return f"{said} ({changed} with changed files)" if changed else said
-
-
-def _by_system(plan: Plan, records: list[dict]) -> dict[str, list[dict]]:
-    found = defaultdict(list)
-    for record in records:
-        found[record["system"]].append(record)
-    return {name: found[name] for name in plan.systems if name in found}
