@@ -21,11 +21,15 @@ stop() {
     exit 2
 }
 
-# The programs must be there: stop early, and say what to do.
-if [[ -z "$DRY_RUN" ]] && ! command -v fairseq-train > /dev/null; then
-    echo "$(basename "$0"): no fairseq-train; activate the environment first: . $ROOT/.venv/bin/activate" >&2
+# The same with status 1, as for what may be there later: fail MESSAGE
+fail() {
+    echo "$(basename "$0")${RECIPE:+ $VERB $RECIPE}: $*" >&2
     exit 1
-fi
+}
+
+# The programs must be there: stop early, and say what to do.
+[[ -n "$DRY_RUN" ]] || command -v fairseq-train > /dev/null ||
+    fail "no fairseq-train; activate the environment first: . $ROOT/.venv/bin/activate"
 
 # Stop unless it is one of the SYSTEMS of the recipe: check_system SYSTEM
 check_system() {
@@ -107,10 +111,7 @@ multitask_data() {
 
 # Stop unless a file or folder is there: there PATH WHAT_TO_DO
 there() {
-    if [[ -z "$DRY_RUN" && ! -e "$1" ]]; then
-        echo "$(basename "$0")${RECIPE:+ $VERB $RECIPE}: $1 is not there: $2" >&2
-        exit 1
-    fi
+    [[ -n "$DRY_RUN" || -e "$1" ]] || fail "$1 is not there: $2"
 }
 
 # Run a command unless its file is there: unless_there FILE COMMAND …
@@ -132,27 +133,46 @@ hypotheses() {
     [[ -n "$DRY_RUN" ]] || sed -n 's/^H-\([0-9]*\)\t[^\t]*\t/\1\t/p' "$1" | sort -n | cut -f2 > "$2"
 }
 
-# Text of a split of Multi30k (task 1, English and German): multi30k_text FOLDER SPLIT NAME
-#   FOLDER: for SPLIT.en and SPLIT.de;  NAME: of the split there;  DATA: folder of a local copy, otherwise it is downloaded
+# Put translations in order and score them against tokens, hence --tokenize none: bleu_of_tokens NAME REFERENCE
+#   NAME.generated: the output of fairseq-generate
+bleu_of_tokens() {
+    hypotheses "$1.generated" "$1.hypotheses"
+    run_to "$1.bleu" sacrebleu "$2" --input "$1.hypotheses" --tokenize none --metrics bleu
+    [[ -n "$DRY_RUN" ]] || cat "$1.bleu"
+}
+
+# The first of some files that is there, or stop: existing FILE …
+existing() {
+    local file
+    for file; do
+        [[ ! -f "$file" ]] || { echo "$file" && return; }
+    done
+    echo "missing: $1 (or ${*:2})" >&2
+    return 1
+}
+
+# A file of the folder DATA, plain or .gz, or of a URL, unless it is there: fetch GOAL NAME URL
+fetch() {
+    local file
+    if [[ -z "${DATA:-}" ]]; then
+        unless_there "$1" download "$1" "$3"
+    else
+        file="$(existing "$DATA/$2" "$DATA/$2.gz")"
+        unless_there "$1" run_to "$1" gzip -dcf "$file"
+    fi
+}
+
+# Text of Multi30k (task 1, English and German) from the folder DATA or downloaded: multi30k_text FOLDER SPLIT NAME
+#   FOLDER: for SPLIT.en and SPLIT.de;  NAME: of the split there
 multi30k_text() {
-    local url=https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/tok language goal
+    local url=https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/tok language
     for language in en de; do
-        goal="$1/$2.$language"
-        [[ -s "$goal" ]] && continue
-        if [[ -z "${DATA:-}" ]]; then
-            run curl --fail --location --silent --show-error -o "$goal.part" "$url/$3.lc.norm.tok.$language"
-        elif [[ -f "$DATA/$3.$language.gz" ]]; then
-            run sh -c 'gzip -dc "$1" > "$2"' sh "$DATA/$3.$language.gz" "$goal.part"
-        else
-            run cp "$DATA/$3.$language" "$goal.part"
-        fi
-        run mv "$goal.part" "$goal"
+        fetch "$1/$2.$language" "$3.$language" "$url/$3.lc.norm.tok.$language"
     done
 }
 
 # Translate a split of Multi30k and score it: multi30k_evaluate TEXT SYSTEM SPLIT OPTION …
 #   TEXT: folder of the references;  SYSTEM: name in files and checkpoints;  OPTIONs: batch size of fairseq-generate
-# The score is sacreBLEU against the tokenised, lower-cased references, hence --tokenize none.
 multi30k_evaluate() {
     check_split "$3"
     there "$OUT/checkpoints/$2-$SEED/checkpoint_best.pt" "train it first"
@@ -162,7 +182,5 @@ multi30k_evaluate() {
         --source-lang "$SOURCE" --target-lang "$TARGET" --gen-subset "$3" \
         --path "$OUT/checkpoints/$2-$SEED/checkpoint_best.pt" --beam "$BEAM" "${@:4}" \
         --max-len-a 1.5 --max-len-b 10 --remove-bpe
-    hypotheses "$name.generated" "$name.hypotheses"
-    run_to "$name.bleu" sacrebleu "$1/$3.$TARGET" --input "$name.hypotheses" --tokenize none --metrics bleu
-    [[ -n "$DRY_RUN" ]] || cat "$name.bleu"
+    bleu_of_tokens "$name" "$1/$3.$TARGET"
 }

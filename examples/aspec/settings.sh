@@ -106,15 +106,11 @@ text() {
 }
 
 given_trees() {
-    local split name file
+    local split name pairs="$PAIRS"
     for split in train "${SPLITS[@]}"; do
         name="$(name_there "$split").$SOURCE.conllu"
-        file="$(existing "$DATA/$name" "$DATA/$name.gz")"
-        unless_there "$FULL/$name" run_to "$FULL/$name" gzip -dcf "$file"
-        if [[ "$split" == train ]]; then
-            first_trees "$PAIRS" "$FULL/$name" "$TEXT/train.$SOURCE.conllu"
-        else
-            run cp "$FULL/$name" "$TEXT/$split.$SOURCE.conllu"
-        fi
+        fetch "$FULL/$name" "$name"
+        first_trees "$pairs" "$FULL/$name" "$TEXT/$split.$SOURCE.conllu"
+        pairs=all
     done
 }

@@ -1,9 +1,9 @@
 """Write the tables of docs/ and the figures in sentences of docs/ and README from the records in docs/results/.
 
 A table stands between `<!-- records: NAME -->` and `<!-- end of records -->`; its systems are those of NAME.toml here.
-A figure between a mark such as `<!-- NAME SYSTEM SPLIT delta -->` (or `interval`) and `<!-- -->` is of the comparison of
-a system with its baseline. `<!-- table: by-depth -->` has what deeper.py counts, and `<!-- speed -->` the figures of
-benchmarks/, kept in docs/results/.
+A figure between a mark such as `<!-- NAME SYSTEM SPLIT delta -->` (or `interval`) and `<!-- -->` is that of the
+comparison of a system with its baseline. `<!-- table: by-depth -->` has what deeper.py counts, and `<!-- speed -->` what
+is kept of benchmarks/ in docs/results/.
 """
 
 import argparse

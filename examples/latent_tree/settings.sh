@@ -54,18 +54,11 @@ system_options() {
 
 # Text of a split, and its characters: get SPLIT NAME_THERE
 get() {
-    local language goal file
+    local language goal
     for language in "$SOURCE" "$TARGET"; do
         goal="$OUT/text/$1.$language"
-        if [[ -z "$DATA" ]]; then
-            file="$goal.gz"
-            unless_there "$file" download "$file" "$URL/$2.$language.gz"
-        else
-            file="$DATA/$2.$language"
-            [[ -f "$file" ]] || file="$file.gz"
-            there "$file" "DATA=$DATA must hold train, val, test_2016_flickr and test_2017_flickr in $SOURCE and $TARGET"
-        fi
-        unless_there "$goal" run_to "$goal" gzip -dcf "$file"
+        fetch "$goal.fetched" "$2.$language" "$URL/$2.$language.gz" # plain or packed
+        unless_there "$goal" run_to "$goal" gzip -dcf "$goal.fetched"
         run fairseq-syntax characters --input "$goal" --output "$OUT/characters/$1.$language" --overwrite
     done
 }

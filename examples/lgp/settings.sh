@@ -44,28 +44,22 @@ how_many() {
 }
 
 text() {
-    local split language name file
+    local split language name
     run mkdir -p "$FULL"
     for split in train "${SPLITS[@]}"; do
         for language in "$SOURCE" "$TARGET"; do
             name="$(name_there "$split").$language"
-            if [[ -n "$DATA" ]]; then
-                file="$(existing "$DATA/$name" "$DATA/$name.gz")"
-                unless_there "$FULL/$name" run_to "$FULL/$name" gzip -dcf "$file"
-            else
-                unless_there "$FULL/$name" download "$FULL/$name" "$TANAKA/$name"
-            fi
+            fetch "$FULL/$name" "$name" "$TANAKA/$name"
             first_lines "$(how_many "$split")" "$FULL/$name" "$TEXT/$split.$language"
         done
     done
 }
 
 given_trees() {
-    local split name file
+    local split name
     for split in train "${SPLITS[@]}"; do
         name="$(name_there "$split").$SOURCE.conllu"
-        file="$(existing "$DATA/$name" "$DATA/$name.gz")"
-        unless_there "$FULL/$name" run_to "$FULL/$name" gzip -dcf "$file"
+        fetch "$FULL/$name" "$name"
         first_trees "$(how_many "$split")" "$FULL/$name" "$TEXT/$split.$SOURCE.conllu"
     done
 }

@@ -7,13 +7,11 @@ EWT=https://raw.githubusercontent.com/UniversalDependencies/UD_English-EWT/maste
 # The settings of both recipes; each can be overridden from the environment. Numbers are the paper's unless said otherwise.
 #   WORK: folder of the recipe's files;  DEVICE: --cpu, or nothing
 settle() {
-    : "${TREEBANK:=$OUT/treebank}"    # folder with train.conllu and valid.conllu, plain or .gz
+    : "${TREEBANK:=$OUT/treebank}"    # folder with train.conllu and valid.conllu
     : "${FIRST_K:=10000}"             # sentences of it for the parser of lgp_plus, seq_plus, …, or all
     : "${DEP_FIRST_K:=$FIRST_K}"      # the same, of the parser that parses for dep
     : "${PARSER_EPOCHS:=20}"          # passes, over tags and over trees in turns
     : "${PARSER_SEED:=1}"
-    : "${PARSER:=$(parser_folder "$FIRST_K")/checkpoint_last.pt}"
-    : "${PARSER_PARTS:=all}"          # what lgp_plus, seq_plus, … take of it: all, tables (vectors) or lstms
     : "${PARSE_DEVICE:=}"             # cpu, cuda, … (default: a GPU if there is one)
     : "${WORD_VECTORS:=}" "${NGRAM_VECTORS:=}" # files of pre-trained vectors, of which the paper has some
     : "${ARCH:=lgp_small}"
@@ -29,22 +27,18 @@ settle() {
     : "${COPY_UNKNOWN:=}"             # set to copy source words to where the model says "unknown"
     : "${WORKERS:=2}"
     TEXT="$WORK/text" DATA_BIN="$WORK/data-bin" DICTIONARY="$WORK/dict.$SOURCE.txt"
-    RAW_LENGTHS="length_prior_raw.$SOURCE-$TARGET.npz"
+    PARSER="$(parser_folder "$FIRST_K")/checkpoint_last.pt"
     VECTORS=(${WORD_VECTORS:+--lgp-word-vectors "$WORD_VECTORS"} ${NGRAM_VECTORS:+--lgp-ngram-vectors "$NGRAM_VECTORS"})
     RUNNING=(--num-workers 0 --log-format simple --log-interval 50 --distributed-world-size 1)
+    LOSS=(--criterion "$CRITERION")
     case "$CRITERION" in
-    cross_entropy) LOSS=(--criterion cross_entropy) ;;
-    blackout) # alpha: the author's code
-        LOSS=(--criterion blackout --blackout-k "$NOISE" --blackout-alpha 0.4 --blackout-share sentence)
-        ;;
+    cross_entropy) ;;
+    blackout) LOSS+=(--blackout-k "$NOISE" --blackout-alpha 0.4 --blackout-share sentence) ;; # alpha: the author's code
     *) stop "CRITERION=$CRITERION: choose cross_entropy or blackout" ;;
     esac
-    [[ " all tables lstms " == *" $PARSER_PARTS "* ]] || stop "PARSER_PARTS=$PARSER_PARTS: choose all, tables or lstms"
-    case "$PRIOR" in
-    auto | off) LENGTHS="$PRIOR" ;;
-    raw) LENGTHS="$DATA_BIN/$RAW_LENGTHS" ;;
-    *) stop "PRIOR=$PRIOR: choose raw, auto or off" ;;
-    esac
+    LENGTHS="$PRIOR" RAW_LENGTHS="$DATA_BIN/length_prior_raw.$SOURCE-$TARGET.npz"
+    [[ " raw auto off " == *" $PRIOR "* ]] || stop "PRIOR=$PRIOR: choose raw, auto or off"
+    [[ "$PRIOR" != raw ]] || LENGTHS="$RAW_LENGTHS"
 }
 
 # Folder of a parser that has learned from K sentences, or all: parser_folder K
@@ -52,134 +46,69 @@ parser_folder() {
     echo "$WORK/checkpoints/parser-$1-$PARSER_SEED"
 }
 
-# A system and what it was made with. Those that start from a parser have it in the name, and what they take of it, so
-# that no other one is gone on with: system_name SYSTEM
+# A system and its seed; those that start from a parser name it, so that no other one is gone on with: system_name SYSTEM
 system_name() {
-    local folder from=""
-    if [[ "$1" == *_plus ]]; then
-        folder="$(basename "$(dirname "$PARSER")")"
-        [[ "$PARSER_PARTS" == all ]] || from="-$PARSER_PARTS"
-        from+="-${folder#parser-}"
-    fi
-    echo "$1$from-$SEED"
-}
-
-# Checkpoints of a system: system_folder SYSTEM
-system_folder() {
-    echo "$WORK/checkpoints/$(system_name "$1")"
+    [[ "$1" != *_plus ]] || set -- "$1-$FIRST_K-$PARSER_SEED"
+    echo "$1-$SEED"
 }
 
 # Beginning of the names of a system's translations, which tell how they were made: translation_name SYSTEM SPLIT
 translation_name() {
-    local made=""
-    [[ -z "$AVERAGED" ]] || made+=-averaged
-    case "$PRIOR" in
-    auto) made+=-prior ;;
-    raw) made+=-prior-raw ;;
-    esac
-    [[ -z "$COPY_UNKNOWN" ]] || made+=-copied
-    echo "$WORK/$(system_name "$1")$made.$2"
+    echo "$WORK/$(system_name "$1")${AVERAGED:+-averaged}-prior-$PRIOR${COPY_UNKNOWN:+-copied}.$2"
 }
 
-# System -> options that make it: GRAPH.  graph_options SYSTEM
-graph_options() {
-    check_system "$1"
-    case "${1%_plus}" in
-    lgp) GRAPH=(--lgp-graph latent) ;;
-    *) GRAPH=(--lgp-graph "${1%_plus}") ;;
-    esac
-    [[ "$1" != *_plus ]] || GRAPH+=(--lgp-parser-path "$PARSER" --lgp-parser-parts "$PARSER_PARTS")
-}
-
-# The first of some files that is there, or stop: existing FILE …
-existing() {
-    local file
-    for file; do
-        [[ ! -f "$file" ]] || { echo "$file" && return; }
-    done
-    echo "missing: $1 (or ${*:2})" >&2
-    return 1
-}
-
-# The first N lines of a file, or all: first_lines N FILE GOAL
+# The first N lines, or all: first_lines N FILE GOAL
 first_lines() {
-    if [[ "$1" == all ]]; then
-        run cp "$2" "$3"
-    else
-        [[ -n "$DRY_RUN" || "$(wc -l < "$2")" -ge "$1" ]] || stop "PAIRS=$1: $2 has $(wc -l < "$2") lines"
-        run_to "$3" head -n "$1" "$2"
-    fi
+    [[ "$1" == all || -n "$DRY_RUN" || "$(wc -l < "$2")" -ge "$1" ]] || stop "PAIRS=$1: $2 has $(wc -l < "$2") lines"
+    run_to "$3" head -n "${1/all/-0}" "$2"
 }
 
-# The first N trees of a file of CoNLL-U, or all: first_trees N FILE GOAL
+# The first N trees of CoNLL-U, or all: first_trees N FILE GOAL
 first_trees() {
-    if [[ "$1" == all ]]; then
-        run cp "$2" "$3"
-    else
-        run_to "$3" awk -v RS= -v ORS='\n\n' "NR <= $1" "$2"
-    fi
+    run_to "$3" awk -v RS= -v ORS='\n\n' "NR <= ${1/all/1e9}" "$2"
 }
-
-# --- data -------------------------------------------------------------------------------------------------------------
 
 # UD English-EWT, from UD=folder or downloaded, unless there is a treebank.
 treebank() {
-    local split name file
+    local split name goal
     run mkdir -p "$TREEBANK"
     for split in train valid; do
-        [[ ! -s "$TREEBANK/$split.conllu.gz" ]] || continue
-        [[ "$split" == valid ]] && name=dev || name=train
-        if [[ -s "$TREEBANK/$split.conllu" ]]; then
-            echo "= $TREEBANK/$split.conllu is there" >&2
-        elif [[ -z "${UD:-}" ]]; then
-            download "$TREEBANK/$split.conllu" "$EWT/en_ewt-ud-$name.conllu"
-        else
-            file="$(existing "$UD/en_ewt-ud-$name.conllu" "$UD/en_ewt-ud-$name.conllu.gz" "$UD/en_ewt.$name.conllu" \
-                "$UD/en_ewt.$name.conllu.gz")"
-            run_to "$TREEBANK/$split.conllu" gzip -dcf "$file"
-        fi
+        name="${split/valid/dev}" goal="$TREEBANK/$split.conllu"
+        DATA="${UD:-}" fetch "$goal" "en_ewt-ud-$name.conllu" "$EWT/en_ewt-ud-$name.conllu"
     done
-}
-
-# All words of the source; rare and unseen ones, too, are read by their spelling.
-dictionary() {
-    local extra=("${SPLITS[@]/#/$TEXT/}")
-    run fairseq-syntax dictionary --train "$TEXT/train.$SOURCE" --extra "${extra[@]/%/.$SOURCE}" \
-        --output "$DICTIONARY" --overwrite
 }
 
 # Trees of the source side, by a parser of our own.
 parse() {
-    local split trees parser
-    parser="$(parser_folder "$DEP_FIRST_K")"
+    local split trees
     for split in train "${SPLITS[@]}"; do
         trees="$WORK/trees-$DEP_FIRST_K-$PARSER_SEED/$split.$SOURCE.conllu"
         run mkdir -p "$(dirname "$trees")"
         unless_there "$trees" run fairseq-syntax parse --input "$TEXT/$split.$SOURCE" --output "$trees" \
-            --parser checkpoint --parser-model "$parser/checkpoint_last.pt" \
+            --parser checkpoint --parser-model "$(parser_folder "$DEP_FIRST_K")/checkpoint_last.pt" \
             ${PARSE_DEVICE:+--parser-device "$PARSE_DEVICE"}
         run cp "$trees" "$TEXT/$split.$SOURCE.conllu"
     done
 }
 
-# Text, trees unless PARSES=none, and probabilities of lengths.
+# Text, trees unless PARSES=none, and probabilities of lengths: smoothed, and raw: what has not been seen has none.
 binarize() {
     local program=(fairseq-syntax preprocess --no-distances) tests=("${SPLITS[@]:1}")
+    local lengths=(fairseq-syntax length-prior "$DATA_BIN" --source-lang "$SOURCE" --target-lang "$TARGET" --overwrite)
     [[ "$PARSES" != none ]] || program=(fairseq-preprocess)
     tests=("${tests[@]/#/$TEXT/}")
     run rm -rf "$DATA_BIN"
     run "${program[@]}" --source-lang "$SOURCE" --target-lang "$TARGET" --workers "$WORKERS" \
         --trainpref "$TEXT/train" --validpref "$TEXT/valid" --testpref "$(IFS=, && echo "${tests[*]}")" \
         --srcdict "$DICTIONARY" --thresholdtgt "$MIN_FREQUENCY_TARGET" --destdir "$DATA_BIN"
-    local lengths=(fairseq-syntax length-prior "$DATA_BIN" --source-lang "$SOURCE" --target-lang "$TARGET" --overwrite)
     run "${lengths[@]}"
-    # relative frequencies: what has not been seen has none
-    run "${lengths[@]}" --smoothing raw --output "$DATA_BIN/$RAW_LENGTHS"
+    run "${lengths[@]}" --smoothing raw --output "$RAW_LENGTHS"
 }
 
 # All steps or one: prepare [text | trees | binarize].  The recipe defines `text`, and `given_trees` if it has any.
 #   PARSES   trees of the source, for the system dep. own: by a parser that is trained for it;  given: `given_trees`;  none
 prepare() {
+    local extra=("${SPLITS[@]/#/$TEXT/}")
     [[ " given own none " == *" $PARSES "* ]] || stop "PARSES=$PARSES: choose given, own or none"
     case "${1:-all}" in
     all)
@@ -191,33 +120,30 @@ prepare() {
     text)
         run mkdir -p "$TEXT"
         text
-        dictionary
+        # rare and unseen words of the source, too, are read by their spelling
+        run fairseq-syntax dictionary --train "$TEXT/train.$SOURCE" --extra "${extra[@]/%/.$SOURCE}" \
+            --output "$DICTIONARY" --overwrite
         treebank
         ;;
     trees)
-        case "$PARSES" in
-        given) given_trees ;;
-        own) parse ;;
-        esac
+        [[ "$PARSES" != given ]] || given_trees
+        [[ "$PARSES" != own ]] || parse
         ;;
     binarize) binarize ;;
     *) stop "step $1: choose text, trees or binarize; nothing does all three" ;;
     esac
 }
 
-# --- training ---------------------------------------------------------------------------------------------------------
-
 # The parser of lgp_plus, seq_plus, …: pretrain [options of fairseq-train]
 pretrain() {
     train_parser "$FIRST_K" "$@"
 }
 
-# A parser that learns from K sentences of the treebank: train_parser K [options of fairseq-train].  Passes over tags and over trees have batches of their
-# own, 25 and 15 sentences (Hashimoto et al. 2017); validation has those of --batch-size.
+# A parser that learns from K sentences of the treebank: train_parser K [options of fairseq-train]
+# Passes over tags and over trees have batches of 25 and 15 sentences (Hashimoto et al. 2017).
 train_parser() {
-    local folder
+    local folder first=(--lgp-first-k "$1")
     folder="$(parser_folder "$1")"
-    local first=(--lgp-first-k "$1")
     [[ "$1" != all ]] || first=()
     there "$DICTIONARY" "prepare $RECIPE first, or its step text"
     run mkdir -p "$WORK"
@@ -225,58 +151,53 @@ train_parser() {
         --lgp-src-min-freq "$MIN_FREQUENCY" "${VECTORS[@]}" --criterion joint_parsing \
         --optimizer lgp_sgd --momentum 0 --lr 1.0 --lr-scheduler inverse_epoch --lgp-lr-rho 0.3 --lgp-pass-clip-norms 1,2 \
         --sentence-avg --lgp-pos-batch-size 25 --lgp-dep-batch-size 15 --batch-size 100 --max-epoch "$PARSER_EPOCHS" \
-        "${first[@]}" --lgp-strip-subtypes \
-        ${LOWERCASE:+--lgp-lowercase} --lgp-mt-dict "$DICTIONARY" --best-checkpoint-metric las --maximize-best-checkpoint-metric \
-        --no-epoch-checkpoints "${RUNNING[@]}" --seed "$PARSER_SEED" --save-dir "$folder" \
-        --log-file "$WORK/$(basename "$folder").log" "${@:2}"
+        "${first[@]}" --lgp-strip-subtypes ${LOWERCASE:+--lgp-lowercase} --lgp-mt-dict "$DICTIONARY" \
+        --best-checkpoint-metric las --maximize-best-checkpoint-metric --no-epoch-checkpoints "${RUNNING[@]}" \
+        --seed "$PARSER_SEED" --save-dir "$folder" --log-file "$WORK/$(basename "$folder").log" "${@:2}"
 }
 
-# A system: train SYSTEM [options of fairseq-train].  Those with _plus start from the parser or, with PARSER_PARTS, from a part
-# of it.
+# A system: train SYSTEM [options of fairseq-train].  Those with _plus start from the parser.
 train() {
-    local system="${1:-}"
-    graph_options "$system"
+    local system="${1:-}" graph
+    check_system "$system"
     there "$DATA_BIN" "prepare $RECIPE first"
+    graph=(--lgp-graph "${system%_plus}")
+    [[ "$system" != lgp* ]] || graph=(--lgp-graph latent)
+    [[ "$system" != *_plus ]] || graph+=(--lgp-parser-path "$PARSER")
     [[ "$system" != *_plus ]] || there "$PARSER" "pretrain $RECIPE first, with the same FIRST_K"
     run mkdir -p "$WORK"
     run fairseq-train "$DATA_BIN" --user-dir "$USER_DIR" --task syntax_translation "${DEVICE[@]}" --arch "$ARCH" \
-        --lgp-src-min-freq "$MIN_FREQUENCY" "${GRAPH[@]}" "${VECTORS[@]}" \
+        --lgp-src-min-freq "$MIN_FREQUENCY" "${graph[@]}" "${VECTORS[@]}" \
         --source-lang "$SOURCE" --target-lang "$TARGET" --optimizer lgp_sgd --momentum "$MOMENTUM" --weight-decay 1e-6 \
         --lr "$LR" --lr-scheduler halve_on_drop --lgp-halve-after "$HALVE_AFTER" --clip-norm 1.0 --sentence-avg \
         --batch-size "$BATCH_SIZE" "${LOSS[@]}" --epoch-parts 2 --max-epoch "$MAX_EPOCH" --dropout 0.2 \
         --eval-bleu --eval-tokenized-bleu --eval-bleu-args '{"beam":1,"max_len_a":2,"max_len_b":20}' \
         --best-checkpoint-metric bleu --maximize-best-checkpoint-metric "${RUNNING[@]}" --seed "$SEED" \
-        --save-dir "$(system_folder "$system")" --log-file "$WORK/$(system_name "$system").log" "${@:2}"
+        --save-dir "$WORK/checkpoints/$(system_name "$system")" --log-file "$WORK/$(system_name "$system").log" "${@:2}"
 }
 
 # The mean of a system's checkpoints: average SYSTEM [options of fairseq-syntax average]
 average() {
-    local system="${1:-}" folder
-    graph_options "$system"
-    folder="$(system_folder "$system")"
-    there "$folder" "train $system first"
+    check_system "${1:-}"
+    local folder
+    folder="$WORK/checkpoints/$(system_name "$1")"
+    there "$folder" "train $1 first"
     run fairseq-syntax average --input "$folder" --output "$folder/average.pt" --overwrite "${@:2}"
 }
-
-# --- what has been learned ----------------------------------------------------------------------------------------------
 
 # The checkpoint to look at, or stop: trained SYSTEM
 trained() {
     local folder
-    folder="$(system_folder "$1")"
+    folder="$WORK/checkpoints/$(system_name "$1")"
     there "$folder/checkpoint_best.pt" "train $1 first"
-    if [[ -n "$AVERAGED" ]]; then
-        there "$folder/average.pt" "average $RECIPE $1 first"
-        echo "$folder/average.pt"
-    else
-        echo "$folder/checkpoint_best.pt"
-    fi
+    [[ -z "$AVERAGED" ]] || there "$folder/average.pt" "average $RECIPE $1 first"
+    [[ -z "$AVERAGED" ]] && echo "$folder/checkpoint_best.pt" || echo "$folder/average.pt"
 }
 
 # Translate, score, and measure the perplexity: evaluate SYSTEM[:SYSTEM …] [SPLIT]
 # Several systems translate together, which is the paper's ensemble; a perplexity is of one.
 evaluate() {
-    local system="${1:-}" split="${2:-test}" name checkpoint="" parts part
+    local system="${1:-}" split="${2:-test}" name checkpoint="" parts part trees=()
     IFS=: read -ra parts <<< "$system"
     for part in "${parts[@]:-}"; do
         check_system "$part"
@@ -288,7 +209,6 @@ evaluate() {
     local model=("$DATA_BIN" --user-dir "$USER_DIR" --task syntax_translation "${DEVICE[@]}"
         --source-lang "$SOURCE" --target-lang "$TARGET" --path "$checkpoint")
     local search=(--beam "$BEAM" --batch-size "$BATCH_GENERATE" --max-len-a 2 --max-len-b 20 --length-prior "$LENGTHS")
-    local trees=()
     if [[ -z "$COPY_UNKNOWN" ]]; then
         run_to "$name.generated" fairseq-generate "${model[@]}" --gen-subset "$split" "${search[@]}"
     else # which fairseq-generate does not do with binarized text, so the text is given
@@ -296,9 +216,7 @@ evaluate() {
         run_to "$name.generated" fairseq-interactive "${model[@]}" --input "$TEXT/$split.$SOURCE" "${trees[@]}" \
             --buffer-size 1000 --replace-unk '' "${search[@]}"
     fi
-    hypotheses "$name.generated" "$name.hypotheses"
-    run_to "$name.bleu" sacrebleu "$TEXT/$split.$TARGET" --input "$name.hypotheses" --tokenize none --metrics bleu
-    [[ -n "$DRY_RUN" ]] || cat "$name.bleu"
+    bleu_of_tokens "$name" "$TEXT/$split.$TARGET"
     ((${#parts[@]} == 1)) || return 0
     run_to "$name.validated" fairseq-validate "${model[@]}" --valid-subset "$split" --batch-size "$BATCH_SIZE" \
         --log-format simple
@@ -307,21 +225,16 @@ evaluate() {
 
 # BLEU, RIBES and significance beside seq, of all systems that have been evaluated: compare [SPLIT] [options]
 compare() {
-    local split="${1:-test}" system name systems=() names=()
+    local split="${1:-test}" system name systems=()
     check_split "$split"
     for system in "${SYSTEMS[@]}"; do
         name="$(translation_name "$system" "$split").generated"
-        [[ -n "$DRY_RUN" || -s "$name" ]] || continue
-        systems+=(--system "$system" "$name")
-        names+=("$system")
+        [[ -z "$DRY_RUN" && ! -s "$name" ]] || systems+=(--system "$system" "$name")
     done
-    if [[ "${names[0]:-}" != "${SYSTEMS[0]}" || ${#names[@]} -lt 2 ]]; then
-        echo "recipe.sh compare $RECIPE: evaluate ${SYSTEMS[0]} and another system first, with the same AVERAGED, PRIOR" \
-            "and COPY_UNKNOWN (there: ${names[*]:-none})" >&2
-        exit 1
-    fi
+    [[ "${systems[1]:-}" == seq && ${#systems[@]} -gt 3 ]] ||
+        fail "evaluate seq and another system first, with the same AVERAGED, PRIOR and COPY_UNKNOWN"
     name="$(translation_name comparison "$split")"
-    run_to "$name.txt" fairseq-syntax compare "${systems[@]}" --baseline "${SYSTEMS[0]}" \
+    run_to "$name.txt" fairseq-syntax compare "${systems[@]}" --baseline seq \
         --reference "$TEXT/$split.$TARGET" --source "$TEXT/$split.$SOURCE" --draw "$name.svg" --overwrite "${@:2}"
     [[ -n "$DRY_RUN" ]] || cat "$name.txt"
 }
@@ -329,23 +242,15 @@ compare() {
 # How near a system's graphs are to a treebank's trees, and one of them drawn: graph lgp|lgp_plus|parser [options]
 #   SENTENCE   number of the sentence to draw
 graph() {
-    local system="${1:-}" checkpoint data="$DATA_BIN" gold="$TREEBANK/valid.conllu" name
-    case "$system" in
-    lgp | lgp_plus)
-        checkpoint="$(trained "$system")"
-        name="$WORK/$(system_name "$system")${AVERAGED:+-averaged}"
-        ;;
-    parser)
-        there "$PARSER" "pretrain $RECIPE first, with the same FIRST_K"
-        checkpoint="$PARSER" data="$TREEBANK" name="$WORK/$(basename "$(dirname "$PARSER")")"
-        ;;
-    *) stop "${system:+system $system: }give lgp, lgp_plus or parser; no other one learns a graph" ;;
+    local name gold="$TREEBANK/valid.conllu" model
+    case "${1:-}" in
+    lgp | lgp_plus) name="$WORK/$(system_name "$1")${AVERAGED:+-averaged}" model=("$DATA_BIN" --path "$(trained "$1")") ;;
+    parser) name="$WORK/parser-$FIRST_K-$PARSER_SEED" model=("$TREEBANK" --path "$PARSER") ;;
+    *) stop "${1:+system $1: }give lgp, lgp_plus or parser; no other one learns a graph" ;;
     esac
-    [[ ! -s "$gold.gz" ]] || gold="$gold.gz"
-    local model=("$data" --path "$checkpoint" "${DEVICE[@]}" --decoder eisner)
+    model+=("${DEVICE[@]}" --decoder eisner)
     run_to "$name.attachment.txt" fairseq-syntax attachment "${model[@]}" --gold "$gold" "${@:2}"
     [[ -n "$DRY_RUN" ]] || cat "$name.attachment.txt"
     run fairseq-syntax look "${model[@]}" --input "$gold" --sentence "${SENTENCE:-3}" --kind tree --draw "$name.tree.svg" \
         --overwrite
-    echo "picture: $name.tree.svg" >&2
 }
