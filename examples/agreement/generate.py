@@ -9,10 +9,8 @@ generator: a larger ``--train`` leaves validation, test and challenge set as the
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +23,9 @@ from readings import has_one_reading
 from transfer import Transfer
 from trees import Word, flatten, text, to_conllu
 
+from fairseq_syntax.evaluate.tables import format_table
+from fairseq_syntax.files import written
+
 SHORTEST, LONGEST, LONGEST_DEEPER = 5, 40, 60
 ATTRACTOR_WEIGHTS = {0: 0.34, 1: 0.32, 2: 0.24, 3: 0.10}
 """How many attractors the sentences of train, valid and test have, and how often."""
@@ -36,10 +37,6 @@ FLAT_WORDS = 18
 TSV_HEADER = "line\tattractors\tdistance\tconstruction\tverb_index\tsingular\tplural\texpected"
 _ATTEMPTS = 20_000
 _OPPOSITE = {SINGULAR: PLURAL, PLURAL: SINGULAR}
-
-
-class GenerationError(Exception):
-    """The corpus cannot be made or written as asked."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +128,7 @@ class Corpus:
                 if pair is not None:
                     break
             else:
-                raise GenerationError(_exhausted(name, len(pairs), size))
+                raise ValueError(_exhausted(name, len(pairs), size))
             self._keep(pair)
             pairs.append(pair)
         return pairs
@@ -153,7 +150,7 @@ class Corpus:
                     if item:
                         break
                 else:
-                    raise GenerationError(_exhausted("challenge", index, size))
+                    raise ValueError(_exhausted("challenge", index, size))
                 self._keep(item.pair)
                 items.append(item)
         return items
@@ -207,58 +204,16 @@ def _contents(splits: dict[str, list]) -> Iterator[tuple[str, str]]:
     yield "challenge.tsv", "\n".join([TSV_HEADER, *rows]) + "\n"
 
 
-def write_files(folder: Path, contents: Iterator[tuple[str, str]]) -> list[str]:
-    """Write the files and return their names; no file is ever to be seen half written.
-
-    Everything is written under temporary names first and renamed only when all of it is there.
-    """
-    temporary: dict[str, str] = {}
-    try:
-        for name, content in contents:
-            handle, temporary[name] = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
-            with open(handle, "w", encoding="utf-8", newline="\n") as out:
-                out.write(content)
-                out.flush()
-                os.fsync(out.fileno())
-            # mkstemp makes files that only their owner may read; a corpus is to be shared.
-            os.chmod(temporary[name], 0o644)
-        for name, path in temporary.items():
-            os.replace(path, folder / name)
-    finally:
-        for path in temporary.values():
-            Path(path).unlink(missing_ok=True)
-    return list(temporary)
-
-
 def statistics(splits: dict[str, list]) -> str:
-    """A table with the sizes, lengths and attractor counts of the splits, and the vocabularies."""
-    shown = [f"{count}" for count in CHALLENGE_ATTRACTORS]
-    lines = [
-        f"{'split':<10}{'sentences':>10}{'en words':>10}{'de words':>10}"
-        + "".join(f"{count + ' attr.':>9}" for count in shown)
-    ]
-    known: dict[str, set[str]] = {}
-    for name in ("train", "valid", "test", "challenge"):
-        pairs = [item.pair if isinstance(item, Item) else item for item in splits[name]]
-        size = max(len(pairs), 1)
-        counts = Counter(len(attractors(pair.english)) for pair in pairs)
-        lines.append(
-            f"{name:<10}{len(pairs):>10}"
-            f"{sum(len(pair.english) for pair in pairs) / size:>10.1f}"
-            f"{sum(len(pair.german) for pair in pairs) / size:>10.1f}"
-            + "".join(f"{counts[count] / size:>9.1%}" for count in CHALLENGE_ATTRACTORS)
-        )
-        words = {
-            "en": {word.form for pair in pairs for word in pair.english},
-            "de": {word for pair in pairs for word in pair.german},
-        }
-        if name == "train":
-            known = words
-            sizes = ", ".join(f"{len(words[language])} {language}" for language in words)
-        else:
-            unseen = sum(len(words[language] - known[language]) for language in words)
-            lines[-1] += f"   {unseen} words not in train"
-    return "\n".join([*lines, f"vocabulary of train: {sizes}"])
+    """A table with the sizes and lengths of the splits, and the shares of attractors in percent."""
+    rows = []
+    for name, members in splits.items():
+        pairs = [member.pair if isinstance(member, Item) else member for member in members]
+        size, counts = max(len(pairs), 1), Counter(len(attractors(pair.english)) for pair in pairs)
+        words = [sum(map(len, side)) / size for side in ([p.english for p in pairs], [p.german for p in pairs])]
+        rows.append([name, len(pairs), *words, *(100 * counts[count] / size for count in CHALLENGE_ATTRACTORS)])
+    header = ["split", "sentences", "en words", "de words", *(f"{count} attractors" for count in CHALLENGE_ATTRACTORS)]
+    return format_table(header, rows)
 
 
 def _count(value: str) -> int:
@@ -288,34 +243,21 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Make the corpus that the arguments ask for and print what it is like."""
     options = _parser().parse_args(arguments)
     folder: Path = options.output
     try:
-        if folder.exists() and not folder.is_dir():
-            raise GenerationError(f"--output {folder}: is a file; expected a folder or a new name; name another one")
         if folder.is_dir() and any(folder.iterdir()) and not options.overwrite:
-            raise GenerationError(
-                f"--output {folder}: the folder is not empty; expected an empty or a new one; "
-                "name another one, or add --overwrite to replace the corpus in it"
-            )
+            raise ValueError(f"--output {folder}: not empty; name another folder, or add --overwrite")
         splits = _files(options.train, options.valid, options.test, options.challenge, options.seed, options.deeper)
-        folder.mkdir(parents=True, exist_ok=True)
-        write_files(folder, _contents(splits))
-    except GenerationError as error:
-        print(f"generate.py: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(
-            f"generate.py: --output {folder}: {error.strerror}; expected a folder that can be "
-            "written to; name another one",
-            file=sys.stderr,
-        )
-        return 2
+        for name, content in _contents(splits):
+            with written(str(folder / name)) as file:
+                file.write(content)
+    except (ValueError, OSError) as error:
+        sys.exit(f"generate.py: {error}")
     print(statistics(splits))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

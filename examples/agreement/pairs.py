@@ -20,11 +20,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from lexicon import NOUN_BY_FORM, VERB_BY_FORM
-from score import ScoreError, read_challenge, read_lines
+from score import read_challenge
 from transfer import TransferError, translate
 from trees import Word, from_conllu, text, to_conllu
 
 from fairseq_syntax.evaluate.minimal_pairs import write_pairs
+from fairseq_syntax.trees.text import read_lines
 
 _RELATIVE = "acl:relcl"
 
@@ -34,13 +35,13 @@ def agreement(corpus: Path) -> Iterator[tuple[list[list[Word]], dict]]:
     table = corpus / "challenge.tsv"
     rows = read_challenge(table)
     fields = [line.split("\t") for line in read_lines(table)][1:]
-    sentences, references = read_trees(corpus, "challenge"), read_lines(corpus / "challenge.de")
+    sentences, references = read_trees(corpus, "challenge"), list(read_lines(corpus / "challenge.de"))
     if not len(rows) == len(sentences) == len(references):
-        raise ScoreError(f"{table}: not made along with challenge.en.conllu and challenge.de; make the corpus again")
+        raise ValueError(f"{table}: not made along with challenge.en.conllu and challenge.de; make the corpus again")
     for number, (row, values, words, reference) in enumerate(zip(rows, fields, sentences, references, strict=True)):
         tokens, index = reference.split(), int(values[4])
         if index >= len(tokens) or tokens[index] != row.right:
-            raise ScoreError(f"{corpus / 'challenge.de'}, line {number + 1}: word {index} is not {row.right!r}")
+            raise ValueError(f"{corpus / 'challenge.de'}, line {number + 1}: word {index} is not {row.right!r}")
         wrong = [*tokens[:index], row.wrong, *tokens[index + 1 :]]
         details = {"attractors": values[1], "distance": values[2], "construction": row.construction}
         yield [words], {"source": text(words), "correct": reference, "incorrect": " ".join(wrong), **details}
@@ -137,11 +138,10 @@ def readings(corpus: Path, split: str) -> Iterator[str]:
 
 def read_trees(corpus: Path, split: str) -> list[list[Word]]:
     """The gold trees of a split."""
-    path = corpus / f"{split}.en.conllu"
-    return list(from_conllu(read_lines(path), str(path)))
+    return list(from_conllu(corpus / f"{split}.en.conllu"))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Write both folders; exit status 1 if the corpus is not one."""
     parser = argparse.ArgumentParser(description="Make minimal pairs of the agreement corpus.")
     parser.add_argument("--corpus", required=True, type=Path, help="what generate.py wrote")
@@ -163,11 +163,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for split in ("test", "challenge"):
             lines = "".join(f"{label}\n" for label in readings(options.corpus, split))
             (options.output / f"readings.{split}.txt").write_text(lines, encoding="utf-8")
-    except (ScoreError, ValueError, OSError) as error:
-        print(f"pairs.py: {error}", file=sys.stderr)
-        return 1
-    return 0
+    except (ValueError, OSError) as error:
+        sys.exit(f"pairs.py: {error}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

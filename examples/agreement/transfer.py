@@ -108,25 +108,12 @@ def _check(words: Sequence[Word]) -> None:
         raise TransferError(
             f"transfer: {len(roots)} roots; expected exactly one word with head 0; give one tree per sentence"
         )
-    for place, word in enumerate(words, start=1):
-        if word.id != place or word.head > len(words):
-            raise TransferError(
-                f"transfer, word {place}: ID {word.id} and HEAD {word.head}; expected IDs that "
-                f"count from 1 and heads up to {len(words)}; repair the tree"
-            )
+    for word in words:
         if word.deprel not in _RELATIONS:
             raise TransferError(
-                f"transfer, word {place}: relation {word.deprel!r}; expected one of "
+                f"transfer, word {word.id}: relation {word.deprel!r}; expected one of "
                 f"{', '.join(sorted(_RELATIONS))}; leave the sentence out"
             )
-    for word in words:
-        above, steps = word, 0
-        while above.head:
-            above, steps = words[above.head - 1], steps + 1
-            if steps > len(words):
-                raise TransferError(
-                    f"transfer, word {word.id}: its heads run in a circle; expected a path to the root; repair the tree"
-                )
 
 
 class Transfer:
@@ -356,38 +343,22 @@ def translate(words: Sequence[Word]) -> list[str]:
     return Transfer(words).translate()
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Translate a CoNLL-U file to standard output, one sentence a line."""
     parser = argparse.ArgumentParser(description="Translate English trees of the corpus by rule.")
     parser.add_argument("conllu", help="CoNLL-U file with English trees over the lexicon")
     options = parser.parse_args(arguments)
+    number = 0
     try:
-        with open(options.conllu, encoding="utf-8", newline="\n") as lines:
-            for number, words in enumerate(from_conllu(lines, options.conllu), start=1):
-                try:
-                    print(" ".join(translate(words)))
-                except TransferError as error:
-                    raise TransferError(f"{options.conllu}, sentence {number}: {error}") from error
-    except OSError as error:
-        print(
-            f"transfer.py: {options.conllu}: {error.strerror}; expected a CoNLL-U file that can be "
-            "read; check the name",
-            file=sys.stderr,
-        )
-        return 2
-    except UnicodeDecodeError as error:
-        print(
-            f"transfer.py: {options.conllu}: not UTF-8 ({error.reason}); expected UTF-8 text; convert the file",
-            file=sys.stderr,
-        )
-        return 2
-    except ValueError as error:
-        print(f"transfer.py: {error}", file=sys.stderr)
-        return 2
-    return 0
+        for number, words in enumerate(from_conllu(options.conllu), start=1):  # noqa: B007
+            print(" ".join(translate(words)))
+    except TransferError as error:
+        sys.exit(f"transfer.py: {options.conllu}, sentence {number}: {error}")
+    except (ValueError, OSError) as error:
+        sys.exit(f"transfer.py: {error}")
 
 
 if __name__ == "__main__":
     # German needs more than ASCII, whatever the locale says.
     sys.stdout.reconfigure(encoding="utf-8")
-    sys.exit(main())
+    main()

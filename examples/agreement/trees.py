@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from fairseq_syntax.trees.conllu import read_conllu
 
 
 @dataclass(frozen=True)
@@ -59,35 +61,8 @@ def to_conllu(words: Iterable[Word]) -> str:
     return "\n".join(lines) + "\n\n"
 
 
-def from_conllu(lines: Iterable[str], place: str) -> Iterator[list[Word]]:
-    """The sentences of CoNLL-U text; comments, multiword ranges and empty nodes are skipped.
-
-    ``place`` names the source in error messages. Raises ValueError for a line that is not CoNLL-U.
-    """
-    words: list[Word] = []
-    for number, line in enumerate(lines, start=1):
-        line = line.rstrip("\n")
-        if not line:
-            if words:
-                yield words
-            words = []
-            continue
-        if line.startswith("#"):
-            continue
-        columns = line.split("\t")
-        if len(columns) != 10:
-            raise ValueError(
-                f"{place}, line {number}: {len(columns)} columns; expected the 10 tab-separated "
-                "columns of CoNLL-U; check that the file is CoNLL-U"
-            )
-        if "-" in columns[0] or "." in columns[0]:
-            continue
-        # Python converts no more than some thousands of digits
-        if columns[0] != str(len(words) + 1) or not re.fullmatch("[0-9]{1,9}", columns[6]):
-            raise ValueError(
-                f"{place}, line {number}: ID {columns[0][:20]!r} and HEAD {columns[6][:20]!r}; expected "
-                f"{len(words) + 1} and a whole number; parse or repair the file first"
-            )
-        words.append(Word(int(columns[0]), columns[1], columns[3], int(columns[6]), columns[7]))
-    if words:
-        yield words
+def from_conllu(path: str | Path) -> Iterator[list[Word]]:
+    """The sentences of a CoNLL-U file. Raises ValueError for one that is not CoNLL-U."""
+    for sentence in read_conllu(path):
+        rows = zip(sentence.forms, sentence.upos, sentence.heads, sentence.deprels, strict=True)
+        yield [Word(i, form, upos, head + 1, deprel) for i, (form, upos, head, deprel) in enumerate(rows, start=1)]

@@ -2,8 +2,8 @@
 
 A table stands between `<!-- records: NAME -->` and `<!-- end of records -->`; its systems are those of NAME.toml here.
 A figure between a mark such as `<!-- NAME SYSTEM SPLIT delta -->` (or `interval`) and `<!-- -->` is that of the
-comparison of a system with its baseline. `<!-- table: by-depth -->` has what deeper.py counts, and `<!-- speed -->` what
-is kept of benchmarks/ in docs/results/.
+comparison of a system with its baseline. `<!-- table: by-depth -->` has what deeper.py counts, and `<!-- speed -->`
+what docs/results/ keeps of benchmarks/.
 """
 
 import argparse

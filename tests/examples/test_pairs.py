@@ -1,4 +1,4 @@
-"""Minimal pairs that the recipes make: of the agreement corpus, and of captions."""
+"""Minimal pairs of the agreement corpus."""
 
 import subprocess
 import sys
@@ -62,20 +62,3 @@ def test_attachment_is_what_the_rules_make_of_another_tree(made, corpus, tmp_pat
         assert done.stdout.splitlines() == members
         assert [" ".join(tree.forms) for tree in read_conllu(trees)] == pairs.sources
     assert not (made / "agreement" / "other.en.conllu").exists()
-
-
-def test_captions(real_data, tmp_path):
-    captions = real_data / "multi30k"
-    arguments = [
-        *("--source", captions / "val.de", "--target", captions / "val.en", "--trees", captions / "val.en.conllu.gz"),
-        *("--output", tmp_path / "number"),
-    ]
-    script = REPOSITORY / "examples" / "multi30k" / "pairs.py"
-    run(script, *arguments)
-    pairs = read_pairs(tmp_path / "number")
-    assert len(pairs) > 300 and set(pairs.details["words"]) >= {"is/are", "this/these"}
-    for correct, incorrect, words in zip(pairs.correct, pairs.incorrect, pairs.details["words"], strict=True):
-        ((one, other),) = [(a, b) for a, b in zip(correct.split(), incorrect.split(), strict=True) if a != b]
-        assert {one, other} == set(words.split("/"))
-    arguments[1] = captions / "test_2016_flickr.de"
-    assert "different numbers of sentences" in run(script, *arguments, status=1)
