@@ -66,10 +66,11 @@ evaluate() {
 # What trees a trained system has found, in $OUT/trees and printed as tables: trees SYSTEM
 #   UD_EN, UD_DE    treebank with which the trees of English and German source sentences are compared, such as the test
 #                   sets of UD English-EWT and German-GSD: CoNLL-U, plain or .gz; without it, nothing is compared
+#   TARGET_CONLLU   tagged target side of the test set: which tags have the highest gates
 #   SENTENCE        number of the sentence of the test set to draw
 trees() {
     local system="${1:-}" folder treebank words model
-    : "${UD_EN:=}" "${UD_DE:=}" "${SENTENCE:=3}"
+    : "${UD_EN:=}" "${UD_DE:=}" "${TARGET_CONLLU:=}" "${SENTENCE:=3}"
     check_system "$system"
     folder="$OUT/trees/$PAIR-$system-$SEED"
     model=("$DATA_BIN" --path "$OUT/checkpoints/$PAIR-$system-$SEED/checkpoint_best.pt" "${DEVICE[@]}")
@@ -89,6 +90,8 @@ trees() {
     else
         echo "no treebank for source language $SOURCE (UD_EN, UD_DE): trees are drawn, not compared" >&2
     fi
+    [[ -z "$TARGET_CONLLU" ]] ||
+        run_to "$folder/gates.txt" fairseq-syntax look "${model[@]}" --subset test --tags "$TARGET_CONLLU"
     run fairseq-syntax look "${model[@]}" --subset test --sentence "$SENTENCE" --draw "$folder" --overwrite
     echo "files: $folder" >&2
 }
