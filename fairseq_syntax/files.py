@@ -27,6 +27,10 @@ def named(path: str | Path) -> Iterator[None]:
         if error.errno in (ENOSPC, EDQUOT, EFBIG):
             error.filename = str(path)
         raise
+    except RuntimeError as error:
+        if "inline_container" not in str(error):  # what writes checkpoints for torch does not say more
+            raise
+        raise OSError(ENOSPC, os.strerror(ENOSPC), str(path)) from None
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import fairseq  # noqa: F401  (a message says where it is missing)
 import torch
 from torch import Tensor
 
-from ..compat.checkpoint_files import check_state, open_checkpoint, options_of, reason
+from ..compat.checkpoint_files import check_state, open_checkpoint, options_of
 from ..files import staged
 
 # values of the last checkpoint that do not apply to the mean
@@ -132,9 +132,5 @@ def write_checkpoint(output: str, parameters: dict[str, Tensor], averaged: list[
     extra = {name: value for name, value in (state.get("extra_state") or {}).items() if name not in _STALE}
     extra["averaged_checkpoints"] = [path.name for path in averaged]
     state = {name: value for name, value in state.items() if name != "last_optimizer_state"}
-    try:
-        with staged(output) as partial:
-            torch.save({**state, "model": parameters, "extra_state": extra}, partial)
-    except RuntimeError as error:
-        # torch raises RuntimeError instead of OSError
-        raise OSError(f"{output}: cannot be written ({reason(error)}); is the disk full?") from None
+    with staged(output) as partial:
+        torch.save({**state, "model": parameters, "extra_state": extra}, partial)

@@ -11,6 +11,7 @@ import pytest
 
 from fairseq_syntax.files import (
     link_or_copy,
+    named,
     refuse_existing,
     staged,
     staged_bytes,
@@ -35,6 +36,15 @@ def test_an_error_leaves_what_was_there(tmp_path, written):
             partial.write_text("half")
         raise KeyboardInterrupt
     assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("x", "old")]
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_a_full_disk_has_the_name_of_the_file(tmp_path, code):
+    for writing, name in ((staged, "a.txt"), (staged_directory, "folder"), (named, "b")):
+        with pytest.raises(OSError, match=name) as error, writing(tmp_path / name):
+            raise OSError(code, os.strerror(code))
+        assert (error.value.filename, error.value.errno) == (str(tmp_path / name), code)
+    assert not list(tmp_path.iterdir())
 
 
 def test_several_may_write_one_file(tmp_path):
