@@ -92,12 +92,12 @@ def staged_directory(path: str | Path) -> Iterator[Path]:
         )
     new, old = (final.with_name(f".{final.name}.{end}") for end in ("partial", "old"))
     if new.exists():
-        with _locked(new, path):
+        with locked(new, path):
             shutil.rmtree(new)
     new.mkdir(parents=True)
     if final.exists():
         shutil.copymode(final, new)
-    with _locked(new, path):
+    with locked(new, path):
         if old.exists() and not final.exists():
             old.rename(final)
         shutil.rmtree(old, ignore_errors=True)
@@ -114,7 +114,8 @@ def staged_directory(path: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _locked(folder: Path, path: str | Path) -> Iterator[None]:
+def locked(folder: Path, path: str | Path) -> Iterator[None]:
+    """Lock a folder for this process; BlockingIOError that names `path`, which is written, if another has locked it."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         lock(descriptor, f"{path}: another process is writing it; wait for it to end")

@@ -89,7 +89,7 @@ class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
         _check_list("sentences", sentences, str)
         if trees is not None:
             _check_list("trees", trees, Sentence)
-        texts = [self.task.encode_text(line, lambda text: self.apply_bpe(self.tokenize(text))) for line in sentences]
+        texts = [self.apply_bpe(self.tokenize(line)) for line in sentences]
         self.task.learn_source_words(texts)
         tokens = [self.binarize(text) for text in texts]
         self.task.attach_syntax(texts, tokens, trees)

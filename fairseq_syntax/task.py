@@ -15,7 +15,7 @@ from .data.dataset import SyntaxPairDataset
 from .data.invariants import check_sizes
 from .data.length_table import length_table_path, read_length_table
 from .data.parsers import ParserOptions, find_parsers
-from .data.raw_text import RawText, UnparsedInput
+from .data.raw_text import RawText
 from .data.splits import OTHER_POLICY, check_directories, check_split, load_syntax
 from .data.token_files import load_dictionary
 from .decoding.length_prior import use_length_prior
@@ -23,7 +23,6 @@ from .decoding.unknown_words import aligning_generator
 from .options import check_values, option
 from .training.steps import TrainingSteps
 from .training.validation_bleu import ValidationBleu
-from .trees.conllu import MAX_WORDS
 
 ParserChoice = StrEnum("ParserChoice", {name: name for name in find_parsers()})
 """Where the trees of raw text come from at inference."""
@@ -50,14 +49,6 @@ class SyntaxTranslationConfig(TranslationConfig, ParserOptions):
         None,
         "parser of raw text in fairseq-interactive and the hub (default: that of the data's text recipe, or stanza); "
         "see --parser-model",
-    )
-    parser_unparsed: UnparsedInput = option(
-        UnparsedInput.error,
-        "sentences of raw text that cannot be parsed are an error, or are translated without a parse "
-        "(accept), with a warning; one that ends inside a word (@@) is always an error",
-    )
-    parser_max_words: int = option(
-        MAX_WORDS, "longest sentence of raw text to parse, in words; longer ones cannot be parsed", "[1, inf)"
     )
     parse_dropout: float = option(
         0.0,
@@ -98,7 +89,6 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
         if cfg.num_batch_buckets > 0:
             raise ValueError("--num-batch-buckets: fairseq's implementation fails with NumPy 2; leave it out")
         check_values(cfg, SyntaxTranslationConfig)
-        self.refuses_unparsed = False
         self._validates = False
 
     @classmethod
@@ -129,25 +119,19 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
         else:
             self.required_inputs |= required | training
         self.refuses_unparsed |= bool(getattr(model, "refuses_unparsed", False))
-        self._check_unparsed(type(model).__name__, from_checkpoint)
+        if self.cfg.parse_dropout > 0 and not from_checkpoint:
+            self._check_dropout(type(model).__name__)
         return model
 
-    def _check_unparsed(self, name: str, from_checkpoint: bool) -> None:
+    def _check_dropout(self, name: str) -> None:
         """Raise ValueError if options withhold parses from a model that needs all, or reads none."""
-        cfg = self.cfg
-        without = {
-            "--parser-unparsed accept": cfg.parser_unparsed == UnparsedInput.accept,
-            "--parser none": cfg.parser == "none",
-            "--parse-dropout": cfg.parse_dropout > 0 and not from_checkpoint,
-        }
-        for option_name, is_set in without.items():
-            if self.refuses_unparsed and is_set:
-                raise ValueError(
-                    f"{option_name}: the model refuses sentences without a parse; leave the option out, or "
-                    f"{OTHER_POLICY}"
-                )
-        if without["--parse-dropout"] and not (self.required_inputs or self.optional_inputs):
-            raise ValueError(f"--parse-dropout {cfg.parse_dropout}: {name} reads no parses; leave the option out")
+        option_name = f"--parse-dropout {self.cfg.parse_dropout}"
+        if self.refuses_unparsed:
+            raise ValueError(
+                f"{option_name}: the model refuses sentences without a parse; leave the option out, or {OTHER_POLICY}"
+            )
+        if not (self.required_inputs or self.optional_inputs):
+            raise ValueError(f"{option_name}: {name} reads no parses; leave the option out")
 
     def get_batch_iterator(self, dataset, *args, **kwargs):
         """As in fairseq; training, and nothing else, divides epochs and withholds parses."""

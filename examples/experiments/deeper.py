@@ -19,8 +19,7 @@ from fairseq_syntax.evaluate.tables import TableFormat, format_table
 from fairseq_syntax.experiment.plan import CHECKOUT, Plan
 from fairseq_syntax.experiment.run import read_records
 from fairseq_syntax.pictures.figures import plt
-from fairseq_syntax.trees import read_conllu
-from fairseq_syntax.trees.conllu import Sentence
+from fairseq_syntax.trees.conllu import Sentence, read_conllu
 
 NAME = "deeper"
 _PARSED = "agreement-parsed"

@@ -35,9 +35,6 @@ ARRAY_TYPES = {
     "upos": np.uint16,  # (J,) index in dict.<s>.upos.txt
 }
 
-COUNTS = ("sentences", "tokens", "words", "unparsed")
-"""Counts that the manifest has of every split, among others."""
-
 TAG_DICTIONARIES = {"deprels": "deprel", "upos": "upos"}
 """Arrays of tags -> the part of the name of their dictionary's file."""
 
@@ -142,29 +139,22 @@ class ArrayReader:
         return len(self.sizes)
 
     def __getitem__(self, index: int) -> np.ndarray:
-        return np.array(self.between(index, index + 1))
+        start = self._pointers[index] // self.dtype().itemsize
+        return np.array(self.values[start : start + self.sizes[index]])
 
     @property
     def starts(self) -> np.ndarray:
         """Offset of each sentence in `values`; computed at every call."""
         return self._pointers // self.dtype().itemsize
 
-    def between(self, first: int, last: int) -> np.ndarray:
-        """The values of the sentences `first` to `last - 1`, at least one; mapped."""
-        step = self.dtype().itemsize
-        return self.values[self._pointers[first] // step : self._pointers[last - 1] // step + self.sizes[last - 1]]
+
+def split_prefix(data_path: str | Path, split: str, source: str, target: str) -> Path | None:
+    """Path prefix of a split's source side; None if it has no trees."""
+    prefix = Path(data_path, f"{split}.{source}-{target}.{source}")
+    return prefix if Path(index_file_path(f"{prefix}.words")).is_file() else None
 
 
-def split_prefix(data_path: str | Path, split: str, source: str, target: str | None) -> Path | None:
-    """Path prefix of a split's source side, whichever way round the languages stand in its name; None if absent."""
-    for pair in (f"{source}-{target}", f"{target}-{source}"):
-        prefix = Path(data_path, f"{split}.{pair}.{source}")
-        if Path(index_file_path(f"{prefix}.words")).is_file():
-            return prefix
-    return None
-
-
-def manifest_path(data_path: str | Path, source: str, target: str | None) -> Path:
+def manifest_path(data_path: str | Path, source: str, target: str) -> Path:
     """Path of the manifest of a data directory.
 
     No dot but the last: fairseq infers the languages from names like `x.en-de.y`.
@@ -172,10 +162,10 @@ def manifest_path(data_path: str | Path, source: str, target: str | None) -> Pat
     return Path(data_path, f"syntax-{source}-{target}.json")
 
 
-def read_manifest(data_path: str | Path, source: str, target: str | None) -> dict | None:
+def read_manifest(data_path: str | Path, source: str, target: str) -> dict | None:
     """The manifest, or None when the directory has no syntax.
 
-    Raises TreeFormatError: it is damaged, or of a newer format than this version knows.
+    Raises TreeFormatError: it is damaged, or of a newer format.
     """
     path = manifest_path(data_path, source, target)
     if not path.is_file():
@@ -185,29 +175,17 @@ def read_manifest(data_path: str | Path, source: str, target: str | None) -> dic
     except (ValueError, RecursionError):
         manifest = None
     match manifest:
-        case {"format_version": int(version)} if version > FORMAT_VERSION:
-            raise TreeFormatError(
-                f"{path}: format version {version}, but this fairseq-syntax reads up to {FORMAT_VERSION}; "
-                "update fairseq-syntax or preprocess again"
-            )
         case {
             "format_version": 1,
-            # data of a source only are of a target None
             "source_lang": str(first),
-            "target_lang": str() | None as second,
+            "target_lang": str(second),
             "subword_type": str(subword_type),
-            "splits": dict(splits),
+            "splits": dict(),
             "sha256": dict(sums),
-        } if (first, str(second)) == (source, str(target)) and subword_type in list(SubwordType):
-            texts = [*sums.values(), *manifest.get("control_tokens", [])]
-            if all(map(_has_counts, splits.values())) and all(isinstance(value, str) for value in texts):
+        } if (first, second) == (source, target) and subword_type in list(SubwordType):
+            if all(isinstance(value, str) for value in sums.values()):
                 return manifest
     raise TreeFormatError(
-        f"{path}: not a manifest of {source} and {target}; delete it and run fairseq-syntax preprocess --only-syntax "
-        "--overwrite"
+        f"{path}: not a manifest of {source} and {target} in format {FORMAT_VERSION}; run fairseq-syntax preprocess "
+        "--overwrite, or update fairseq-syntax"
     )
-
-
-def _has_counts(entry: object) -> bool:
-    counts = [entry.get(name) for name in COUNTS] if isinstance(entry, dict) else [None]
-    return all(type(count) is int and count >= 0 for count in counts)

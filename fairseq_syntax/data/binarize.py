@@ -2,7 +2,6 @@
 
 import collections
 import itertools
-import logging
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import ExitStack, closing
@@ -15,14 +14,12 @@ from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import data_file_path
 
 from ..trees.alignment import Example, explain_misfit, fit_tree, pair_examples
-from ..trees.conllu import TreeFormatError, behind_tokens, parse_block, without_parse
+from ..trees.conllu import TreeFormatError, parse_block
 from ..trees.distances import pack_distances, tree_distances
 from ..trees.piece_parents import parent_positions
-from ..trees.subwords import cut_control_tokens, split_words
+from ..trees.subwords import split_words
 from ..trees.text import SYMBOLS
 from .arrays import ARRAY_TYPES, TAG_DICTIONARIES, ArrayWriter
-
-logger = logging.getLogger("fairseq_syntax.preprocess")
 
 CHUNK = 1000
 """Sentences that a worker converts at a time."""
@@ -39,11 +36,6 @@ MAX_TOKENS = 2**15 - 1
 MAX_TAGS = 60000
 """Different tags of a split: their indices must fit into 16 bits."""
 
-SHOWN = 5
-"""Broken trees of a split that are logged."""
-
-TAGS = tuple(TAG_DICTIONARIES)
-
 
 @dataclass(frozen=True)
 class Options:
@@ -52,97 +44,67 @@ class Options:
     subword_type: str  # how the text is cut, a `SubwordType`
     distances: bool = True  # whether to store distance matrices
     allow_unparsed: bool = False  # whether sentences without a parse are accepted (and counted) rather than an error
-    # percentage of the sentences of a split whose trees may be broken; they are then taken as having no parse. 0:
-    # a broken tree is an error.
-    allow_broken: float = 0.0
-    # tokens at the beginning of a sentence that are not words of it
-    control_tokens: tuple[str, ...] = ()
 
 
 class SplitCounts(NamedTuple):
-    """Counts of a split; `broken` of the `unparsed` sentences had a broken tree."""
+    """Counts of a split, as in the manifest."""
 
     sentences: int
     tokens: int
     words: int
     unparsed: int
-    broken: int
 
 
 def convert(
     examples: list[Example], text_path: str, trees_path: str, options: Options
-) -> tuple[dict, dict, SplitCounts, list[str]]:
+) -> tuple[dict, dict, SplitCounts]:
     """Arrays of some sentences.
 
     Returns name -> (flat values, sizes), where tags are indices into the chunk's own vocabulary; tag name -> that
-    vocabulary with its counts; counts; a message for each broken tree. Raises TreeFormatError: a tree is broken or does
-    not fit its line, and no broken ones are allowed; the line is not what it should be; or a tag is a symbol of
-    fairseq's.
+    vocabulary with its counts; counts. Raises TreeFormatError: a tree is broken, does not fit its line or is missing;
+    the line is not what it should be; or a tag is a symbol of fairseq's.
     """
     lists: dict[str, list[np.ndarray]] = {name: [] for name in ARRAY_TYPES if options.distances or name != "distances"}
-    tags: dict[str, list[str]] = {name: [] for name in TAGS}
-    unparsed, broken = 0, []
+    tags: dict[str, list[str]] = {name: [] for name in TAG_DICTIONARIES}
+    unparsed = 0
     for example in examples:
         place = f"{text_path}:{example.line}"
-        control, words, word_of_token = _words(example.text, place, options)
+        tokens = example.text.split()
+        if len(tokens) >= MAX_TOKENS:
+            raise TreeFormatError(f"{place}: {len(tokens)} tokens; a sentence has at most {MAX_TOKENS - 1}, split it")
+        words, word_of_token = split_words(tokens, options.subword_type, place)
         if example.tree:
             place += f" ({trees_path}:{example.tree_line})"
-        try:
-            tree, owners = fit_tree(parse_block(example.tree, trees_path, example.tree_line), words, place)
-            word_of_token = [owners[word] for word in word_of_token]
-        except TreeFormatError as error:
-            if not options.allow_broken:
-                raise
-            broken.append(str(error))
-            tree = without_parse(words)
-        else:
-            if not tree.is_parsed and not options.allow_unparsed:
-                raise TreeFormatError(
-                    f"{place}: the sentence has no parse; parse it, or give --allow-unparsed to translate such "
-                    "sentences without syntax"
-                )
+        tree, owners = fit_tree(parse_block(example.tree, trees_path, example.tree_line), words, place)
+        if not tree.is_parsed and not options.allow_unparsed:
+            raise TreeFormatError(
+                f"{place}: the sentence has no parse; parse it, or give --allow-unparsed to translate such "
+                "sentences without syntax"
+            )
         unparsed += not tree.is_parsed
-        tree = behind_tokens(tree, control)
         heads = np.array(tree.heads, dtype=np.int64)
-        token_words = np.array([*range(len(control)), *(len(control) + word for word in word_of_token), len(heads)])
+        token_words = np.array([*(owners[word] for word in word_of_token), len(heads)])
         lists["words"].append(token_words)
         lists["heads"].append(heads)
         lists["parents"].append(parent_positions(heads, token_words))
-        for name in TAGS:
+        for name in TAG_DICTIONARIES:
             tags[name] += getattr(tree, name)
+            if symbols := SYMBOLS.intersection(getattr(tree, name)):
+                raise TreeFormatError(
+                    f"{trees_path}:{example.tree_line}: {TAG_DICTIONARIES[name].upper()} is {min(symbols)}, which is a "
+                    "symbol of fairseq's dictionaries; rename the tag"
+                )
     if options.distances:
         lists["distances"] = packed_distances(lists["heads"])
-    vocabularies = {}
-    for name in TAGS:
-        vocabularies[name] = collections.Counter(tags[name])
+    vocabularies = {name: collections.Counter(tags[name]) for name in TAG_DICTIONARIES}
+    for name in TAG_DICTIONARIES:
         numbers = {tag: number for number, tag in enumerate(vocabularies[name])}
         lists[name] = [np.array([numbers[tag] for tag in tags[name]], dtype=np.int64)]
-        if symbols := SYMBOLS & vocabularies[name].keys():
-            word = tags[name].index(symbol := min(symbols))
-            sentence = np.searchsorted(np.cumsum([len(heads) for heads in lists["heads"]]), word, side="right")
-            raise TreeFormatError(
-                f"{trees_path}:{examples[sentence].tree_line}: {TAG_DICTIONARIES[name].upper()} is {symbol}, which is "
-                "a symbol of fairseq's dictionaries; rename the tag"
-            )
     sizes = {name: np.array([len(array) for array in arrays]) for name, arrays in lists.items()}
-    sizes.update(dict.fromkeys(TAGS, sizes["heads"]))
+    sizes.update(dict.fromkeys(TAG_DICTIONARIES, sizes["heads"]))
     arrays = {name: (np.concatenate(values).astype(ARRAY_TYPES[name]), sizes[name]) for name, values in lists.items()}
-    counts = SplitCounts(len(examples), int(sizes["words"].sum()), int(sizes["heads"].sum()), unparsed, len(broken))
-    return arrays, vocabularies, counts, broken
-
-
-def _words(text: str, place: str, options: Options) -> tuple[list[str], list[str], list[int]]:
-    """The control tokens of a line, its words, and the word of each token of these.
-
-    Raises TreeFormatError: there cannot be arrays of them.
-    """
-    control, tokens = cut_control_tokens(text.split(), options.control_tokens)
-    words, word_of_token = split_words(tokens, options.subword_type, place)
-    if len(control) + len(tokens) >= MAX_TOKENS:
-        raise TreeFormatError(
-            f"{place}: {len(control) + len(tokens)} tokens; a sentence has at most {MAX_TOKENS - 1}, split it"
-        )
-    return control, words, word_of_token
+    counts = SplitCounts(len(examples), int(sizes["words"].sum()), int(sizes["heads"].sum()), unparsed)
+    return arrays, vocabularies, counts
 
 
 def packed_distances(heads: list[np.ndarray]) -> list[np.ndarray]:
@@ -164,17 +126,16 @@ class SplitWriter:
     def __init__(self, prefix: str, options: Options):
         self.prefix = prefix
         self.options = options
-        self.tag_counts: dict[str, collections.Counter] = {name: collections.Counter() for name in TAGS}
-        self._vocabularies: dict[str, dict[str, int]] = {name: {} for name in TAGS}
+        self.tag_counts: dict[str, collections.Counter] = {name: collections.Counter() for name in TAG_DICTIONARIES}
+        self._vocabularies: dict[str, dict[str, int]] = {name: {} for name in TAG_DICTIONARIES}
 
     def write(self, text_path: Path, trees_path: Path, workers: int, progress) -> SplitCounts:
         """Convert a split, in this process if `workers` is 1; `progress.update(n)` counts finished sentences.
 
-        Raises TreeFormatError: see `pair_examples` and `convert`; or more trees are broken than are allowed.
+        Raises TreeFormatError: see `pair_examples` and `convert`.
         """
         names = [n for n in ARRAY_TYPES if self.options.distances or n != "distances"]
-        total = SplitCounts(0, 0, 0, 0, 0)
-        broken: list[str] = []
+        total = SplitCounts(0, 0, 0, 0)
         with explain_misfit(text_path), ExitStack() as stack:
             writers = {
                 name: stack.enter_context(closing(ArrayWriter(f"{self.prefix}.{name}", ARRAY_TYPES[name])))
@@ -182,32 +143,15 @@ class SplitWriter:
             }
             chunks = _chunked(pair_examples(text_path, trees_path))
             jobs = ((chunk, str(text_path), str(trees_path), self.options) for chunk in chunks)
-            for arrays, vocabularies, counts, messages in _map_in_order(convert, jobs, workers):
-                for name in TAGS:
+            for arrays, vocabularies, counts in _map_in_order(convert, jobs, workers):
+                for name in TAG_DICTIONARIES:
                     values, sizes = arrays[name]
                     arrays[name] = (self._provisional(name, values, vocabularies[name]), sizes)
                 for name in names:
                     writers[name].append(*arrays[name])
                 total = SplitCounts(*map(sum, zip(total, counts, strict=True)))
-                shown = messages[: SHOWN - len(broken)]
-                broken += shown
-                for message in shown:
-                    logger.warning("broken tree: %s", message)
                 progress.update(counts.sentences)
-        if broken:
-            self._judge(total, trees_path, broken[0])
         return total
-
-    def _judge(self, counts: SplitCounts, trees_path: Path, first: str) -> None:
-        """Log how many trees are broken; raise TreeFormatError if that is too many."""
-        rate, limit = 100 * counts.broken / counts.sentences, self.options.allow_broken
-        message = f"{trees_path}: {counts.broken} of {counts.sentences} trees are broken ({rate:.2f}%)"
-        if rate > limit:
-            raise TreeFormatError(
-                f"{message}, more than --allow-broken {limit:g} permits; parse the text again with "
-                f"fairseq-syntax parse, or give a higher percentage; the first: {first}"
-            )
-        logger.warning("%s; these sentences have no parse", message)
 
     def _provisional(self, name: str, values: np.ndarray, counts: collections.Counter) -> np.ndarray:
         vocabulary = self._vocabularies[name]
@@ -217,15 +161,9 @@ class SplitWriter:
         self.tag_counts[name].update(counts)
         return table[values] if len(values) else values
 
-    def unknown_tags(self, name: str, dictionary: Dictionary) -> tuple[float, list[str]]:
-        """The percentage of tags that a dictionary does not have, and these tags, the most frequent first."""
-        counts = self.tag_counts[name]
-        unknown = [tag for tag, _ in counts.most_common() if dictionary.index(tag) == dictionary.unk()]
-        return 100 * sum(counts[tag] for tag in unknown) / max(counts.total(), 1), unknown
-
     def finish(self, dictionaries: dict[str, Dictionary]) -> None:
         """Replace provisional tags by their dictionary indices (unknown ones by `<unk>`), in place."""
-        for name in TAGS:
+        for name in TAG_DICTIONARIES:
             path = data_file_path(f"{self.prefix}.{name}")
             if Path(path).stat().st_size:
                 table = np.array([dictionaries[name].index(tag) for tag in self._vocabularies[name]])

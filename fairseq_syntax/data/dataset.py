@@ -9,9 +9,8 @@ from fairseq.data import LanguagePairDataset
 from .. import compat
 from ..trees.conllu import UNPARSED, TreeFormatError
 from ..trees.distances import unpack_distances
-from .arrays import COUNTS, ArrayReader
+from .arrays import ArrayReader
 from .collating import INPUTS, TokenSyntax, collate_syntax
-from .invariants import check_arrays
 
 
 class SplitSyntax:
@@ -21,17 +20,14 @@ class SplitSyntax:
         prefix: path prefix of the split's source side.
         inputs: the inputs wanted, keys of `INPUTS`; only their arrays are opened.
         data_path: for messages.
-        tags: name of an array -> number of tags in its dictionary.
 
-    Raises TreeFormatError: an array is missing, or holds what is not a tree; the message names the command
-    that makes it.
+    Raises TreeFormatError: an array is missing; the message names the command that makes it.
     """
 
     # made from the heads when they are not stored
     _OPTIONAL = ("distances", "parents")
 
-    def __init__(self, prefix, inputs, data_path, tags=None):
-        self.prefix = str(prefix)
+    def __init__(self, prefix, inputs, data_path):
         self.readers = {}
         names = {name for kind in inputs for name in INPUTS[kind].arrays} | {"words", "heads"}
         for name in sorted(names):
@@ -45,7 +41,6 @@ class SplitSyntax:
                     f"{path}.idx: not found, but the model needs {', '.join(sorted(inputs))}; "
                     f"run fairseq-syntax preprocess --only-syntax --destdir {data_path} …"
                 ) from None
-        check_arrays(self.readers, tags)
 
     def __len__(self):
         return len(self.readers["words"])
@@ -56,12 +51,11 @@ class SplitSyntax:
             arrays["distances"] = unpack_distances(arrays["distances"], len(arrays["heads"]) + 1)
         return TokenSyntax(**arrays)
 
-    def counts(self):
-        """What the manifest counts, name -> number; see `COUNTS`."""
+    @property
+    def unparsed(self):
+        """Number of sentences without a parse."""
         heads = self.readers["heads"]
-        first = heads.values[heads.starts[heads.sizes > 0]]
-        numbers = (len(self), len(self.readers["words"].values), len(heads.values), int((first == UNPARSED).sum()))
-        return dict(zip(COUNTS, numbers, strict=True))
+        return int((heads.values[heads.starts[heads.sizes > 0]] == UNPARSED).sum())
 
     @property
     def sizes(self):
@@ -94,20 +88,6 @@ class SyntaxPairDataset(LanguagePairDataset):
         dataset.__dict__.update(vars(pairs))
         dataset._attach(syntax, syntax_inputs)
         return dataset
-
-    @classmethod
-    def for_inference(cls, task, src_tokens, src_lengths, constraints, **syntax):
-        """Encoded sentences in their order, padded on the side that `--left-pad-source` says."""
-        return cls(
-            src_tokens,
-            src_lengths,
-            task.source_dictionary,
-            tgt_dict=task.target_dictionary,
-            left_pad_source=task.cfg.left_pad_source,
-            shuffle=False,
-            constraints=constraints,
-            **syntax,
-        )
 
     def of_part(self, epoch, parts, seed):
         """A copy that iterates over one of the `parts` of an epoch; `epoch`, from 1, is fairseq's and counts parts.

@@ -5,10 +5,11 @@ import collections
 import itertools
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from multiprocessing import Value
 from pathlib import Path
@@ -28,13 +29,11 @@ from .arrays import (
     ARRAY_TYPES,
     FORMAT_VERSION,
     TAG_DICTIONARIES,
-    ArrayReader,
     manifest_path,
     read_manifest,
     tag_dictionary_path,
 )
 from .binarize import Options, SplitCounts, SplitWriter, tag_dictionary
-from .invariants import check_sizes
 from .length_table import length_table_path
 from .text.recipe import FILE as RECIPE
 from .text.recipe import Recipe, read_recipe
@@ -48,14 +47,12 @@ class Preprocessing:
     """Text and trees of some splits, on their way into a data directory.
 
     Attributes:
-        source, target: codes of the languages; the target is None where there is none.
+        source, target: codes of the languages.
         splits: name of each split, as fairseq-preprocess has it -> prefix of its text.
         destination: the data directory.
         binarize: writes what fairseq-preprocess does into a folder, given the lines of both sides of each split; None
             where the data directory has it.
         options: how trees become arrays.
-        has_target: whether the target is binarized, too.
-        trees_suffix: of the files of trees, after that of the text.
         syntax_dicts: data directory whose dictionaries of tags are taken.
         max_words: longest sentence.
         workers: number of processes.
@@ -64,13 +61,11 @@ class Preprocessing:
     """
 
     source: str
-    target: str | None
+    target: str
     splits: dict[str, str]
     destination: Path
     binarize: Callable[[Path, Mapping[str, int]], None] | None
     options: Options
-    has_target: bool = True
-    trees_suffix: str = "conllu"
     syntax_dicts: str | None = None
     max_words: int = MAX_WORDS
     workers: int = 1
@@ -93,14 +88,16 @@ class Preprocessing:
             writers, counts = self._binarize_trees()
             if self.binarize:
                 self.binarize(self.staging, lines)
-            self._check_binarized()
+            else:
+                self._check_binarized()
             self._finish_tags(writers)
             if self.recipe is not None:
-                self._same_recipe(self.recipe).write(self.staging)
-            self._check_other_languages()
-            text = json.dumps(self._new_manifest(counts), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+                self.recipe.write(self.staging)
+            kept = self._kept_files()
+            text = json.dumps(self._new_manifest(counts, kept), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
             (self.staging / self._manifest.name).write_text(text, encoding="utf-8")
-            self._keep_old_files()
+            for path in kept:
+                link_or_copy(path, self.staging / path.name)
         logger.info("Wrote preprocessed data to %s", self.destination)
 
     # --- what there is already ----------------------------------------------------------------------------------
@@ -119,29 +116,19 @@ class Preprocessing:
         """Whether the old data has trees of splits that are not made again."""
         return bool(self._old.get("splits", {}).keys() - self.splits.keys())
 
-    @cached_property
-    def pair(self) -> str:
-        """The languages as in file names: the other way round if the text that gets trees was binarized so."""
-        if not self.binarize:
-            prefixes = split_languages(self.destination, next(iter(self.splits)), self.source, self.target)
-            if self.source in prefixes:
-                return Path(prefixes[self.source]).name.split(".")[1]
-        return f"{self.source}-{self.target}"
-
     def _prefix(self, directory: Path, split: str) -> str:
-        return str(directory / f"{split}.{self.pair}.{self.source}")
+        return str(directory / f"{split}.{self.source}-{self.target}.{self.source}")
 
     def _text(self, prefix: str) -> Path:
         return Path(f"{prefix}.{self.source}")
 
     def _texts(self, prefix: str) -> list[Path]:
-        """Both sides of a text, where the target is binarized, too."""
-        both = self.binarize and self.target and self.has_target
-        return [self._text(prefix), *([Path(f"{prefix}.{self.target}")] if both else [])]
+        """The sides of a text that are read."""
+        return [self._text(prefix), *([Path(f"{prefix}.{self.target}")] if self.binarize else [])]
 
     def _trees(self, prefix: str) -> Path:
         text = self._text(prefix)
-        plain = f"{text}.{self.trees_suffix}"
+        plain = f"{text}.conllu"
         return find_trees(
             plain,
             f"make them with fairseq-syntax parse --input {text} --subword-type {self.options.subword_type} "
@@ -193,8 +180,6 @@ class Preprocessing:
         """Raise an OSError if old data must stay, or are needed and missing."""
         destination = self.destination
         if not self.binarize:
-            if not destination.is_dir():
-                raise FileNotFoundError(f"{destination}: no such data directory; leave --only-syntax out")
             taken = [s for s in self.splits if Path(f"{self._prefix(destination, s)}.words.idx").exists()]
             if taken and not self.overwrite:
                 raise FileExistsError(
@@ -226,26 +211,27 @@ class Preprocessing:
         return writers, counts
 
     def _check_binarized(self) -> None:
-        """Raise an error unless there are as many tokens in the arrays as in the binarized text."""
-        folder = self.staging if self.binarize else self.destination
+        """Raise an error unless the text that gets trees is the one that was binarized."""
         for split, prefix in self.splits.items():
-            text, tokens = self._text(prefix), self._prefix(folder, split)
-            if self.source not in split_languages(folder, split, self.source, self.target):
-                raise FileNotFoundError(f"{tokens}.idx: {split} is not binarized there; leave --only-syntax out")
-            reader = token_reader(tokens)
-            if reader is None:  # copied as text
-                continue
-            sizes = ArrayReader(f"{self._prefix(self.staging, split)}.words").sizes
-            check_sizes(reader.sizes, sizes, str(text), "give the text that was binarized")
-            if not self.binarize:
-                check_text(reader, load_dictionary(folder / f"dict.{self.source}.txt"), text)
+            tokens = split_languages(self.destination, split, self.source, self.target)
+            if self.source not in tokens:
+                raise FileNotFoundError(f"{self.destination}: {split} is not binarized there; leave --only-syntax out")
+            if reader := token_reader(tokens[self.source]):  # or it was copied as text
+                dictionary = load_dictionary(self.destination / f"dict.{self.source}.txt")
+                check_text(reader, dictionary, self._text(prefix))
 
     def _finish_tags(self, writers: dict[str, SplitWriter]) -> None:
-        """Write the dictionaries of tags, and the arrays of tags by them."""
+        """Write the dictionaries of tags, and the arrays of tags by them; warn of those that no dictionary has."""
         dictionaries = self._tag_dictionaries(writers)
         for split, writer in writers.items():
-            self._check_tags(split, writer, dictionaries)
             writer.finish(dictionaries)
+            for name, dictionary in dictionaries.items():
+                counts = writer.tag_counts[name]
+                unknown = [tag for tag, _ in counts.most_common() if dictionary.index(tag) == dictionary.unk()]
+                if unknown:
+                    share = 100 * sum(counts[tag] for tag in unknown) / counts.total()
+                    message = "[%s] %.1f %% of the %s of split %r are unknown (%s)"
+                    logger.warning(message, self.source, share, name, split, ", ".join(unknown[:3]))
 
     def _tag_dictionaries(self, writers: dict[str, SplitWriter]) -> dict[str, Dictionary]:
         dictionaries = {}
@@ -254,127 +240,80 @@ class Preprocessing:
             # the indices of splits that stay must stay right
             keep = not self.binarize and self._stays and path.is_file()
             if self.syntax_dicts or keep or "train" not in writers:
-                if not path.is_file():
-                    raise FileNotFoundError(
-                        f"{path}: no such dictionary; give --trainpref, or the training data with --syntax-dicts"
-                    )
                 dictionaries[name] = load_dictionary(path)
             else:
                 dictionaries[name] = tag_dictionary(writers["train"].tag_counts.get(name, collections.Counter()))
             dictionaries[name].save(str(self.staging / path.name))
-        if not self.binarize and self._stays and not self._same_dictionaries(TAG_DICTIONARIES.values()):
-            raise TreeFormatError(
-                f"--syntax-dicts {self.syntax_dicts}: other splits of {self.destination} use other dictionaries; leave "
-                "it out, or give all splits at once"
-            )
         return dictionaries
 
-    def _check_tags(self, split: str, writer: SplitWriter, dictionaries: dict[str, Dictionary]) -> None:
-        """Warn of labels and tags that no dictionary has; TreeFormatError if these are most of the training data."""
-        for name, dictionary in dictionaries.items():
-            share, unknown = writer.unknown_tags(name, dictionary)
-            if not unknown:
-                continue
-            message = f"{share:.1f} % of the {name} of split {split!r} are unknown ({', '.join(unknown[:3])})"
-            if split == "train" and share > 50:
-                raise TreeFormatError(
-                    f"{self._trees(self.splits[split])}: {message}: other splits have those of another parser; give "
-                    "all splits at once, without --syntax-dicts"
-                )
-            logger.warning("[%s] %s", self.source, message)
-
-    def _new_manifest(self, counts: dict[str, SplitCounts]) -> dict:
+    def _new_manifest(self, counts: dict[str, SplitCounts], kept: list[Path]) -> dict:
         """The new manifest, with entries of other splits that stay."""
-        old = {} if self.binarize and not self._same_dictionaries() else self._old
-        of_text = {"subword_type": self.options.subword_type, "control_tokens": list(self.options.control_tokens)}
-        for name, value in of_text.items() if old and self._stays else ():
-            if (before := old.get(name, [])) != value:
-                before, value = (" ".join(each) if isinstance(each, list) else each for each in (before, value))
-                raise TreeFormatError(
-                    f"{self._manifest}: the other splits have --{name.replace('_', '-')} {before}, not {value}; use "
-                    "the same for all"
-                )
+        subword_type = self.options.subword_type
+        if self._stays and self._old["subword_type"] != subword_type:
+            raise TreeFormatError(
+                f"{self._manifest}: the other splits have --subword-type {self._old['subword_type']}, not "
+                f"{subword_type}; use the same for all"
+            )
         splits = {
             split: {
                 "text": str(self._text(prefix)),
                 "trees": str(self._trees(prefix)),
                 "distances": self.options.distances,
                 "allow_unparsed": self.options.allow_unparsed,
-                "allow_broken": self.options.allow_broken,
                 **counts[split]._asdict(),
             }
             for split, prefix in self.splits.items()
         }
         files = {p.name: checksum(p) for p in self.staging.iterdir() if p.is_file() and p.suffix != ".log"}
-        kept = {name: value for name, value in old.get("sha256", {}).items() if not self._is_stale(name)}
+        listed = self._old.get("sha256", {})
         return {
             "format_version": FORMAT_VERSION,
             "source_lang": self.source,
             "target_lang": self.target,
-            **{name: value for name, value in of_text.items() if value},
-            "splits": old.get("splits", {}) | splits,
-            "sha256": kept | files,
+            "subword_type": subword_type,
+            "splits": self._old.get("splits", {}) | splits,
+            "sha256": {path.name: listed[path.name] for path in kept if path.name in listed} | files,
         }
 
     # --- old files beside them ----------------------------------------------------------------------------------
 
-    def _same_dictionaries(self, kinds: Iterable[str] = ("", *TAG_DICTIONARIES.values())) -> bool:
-        """Whether the new dictionaries, of words ("") and tags, number these as those that the data has."""
-        names = [f"dict.{self.source}.{kind}.txt" for kind in kinds if kind]
-        names += [f"dict.{language}.txt" for language in (self.source, self.target) if "" in kinds]
-        pairs = ([symbols_of(folder / name) for folder in (self.staging, self.destination)] for name in names)
-        return all(new == old for new, old in pairs)
+    def _kept_files(self) -> list[Path]:
+        """Old files that stay: those of other splits, other languages and other programs.
 
-    def _check_other_languages(self) -> None:
-        """Raise TreeFormatError if data of other languages need a dictionary or a recipe that would be replaced."""
-        made = {RECIPE: ""} if self._is_stale(RECIPE) else {}
-        made |= {p.name: checksum(p) for p in sorted([*self.staging.glob("dict.*"), *self.staging.glob(RECIPE)])}
-        for path in sorted(set(self.destination.glob("syntax-*.json")) - {self._manifest}):
-            try:
-                listed = json.loads(path.read_text(encoding="utf-8"))["sha256"]
-                changed = [name for name, value in made.items() if listed.get(name, value) != value]
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-                continue  # nothing can be trained on them
-            if changed:
+        Raises TreeFormatError: they were made with a dictionary or a recipe that would be replaced.
+        """
+        made = {self._manifest.name, *(path.name for path in self.staging.iterdir())}
+        old = sorted(self.destination.iterdir()) if self.destination.exists() else []
+        kept = [path for path in old if path.name not in made and not self._is_stale(path.name)]
+        # a dictionary, or the recipe -> the end of the names of what was made with it
+        ends = {f"dict.{language}.txt": f".{language}.idx" for language in (self.source, self.target)}
+        for array, tag in TAG_DICTIONARIES.items():
+            ends[f"dict.{self.source}.{tag}.txt"] = f".{self.source}.{array}.idx"
+        for name, end in {**ends, RECIPE: ".idx"}.items():
+            users = [path.name for path in kept if path.name.endswith(end)]
+            paths = [folder / name for folder in (self.staging, self.destination)]
+            if users and (name in made or self._is_stale(name)) and not _same(*paths):
                 raise TreeFormatError(
-                    f"{self.destination}: {', '.join(changed)} would change, but the data of {path.name} depend on "
-                    "them; give another --destdir, or those dictionaries (--srcdict, --tgtdict, --syntax-dicts) and "
-                    "that tokenizer, case, subwords and parser"
+                    f"{self.destination}: {name} would change, but {users[0]} was made with it; give all splits at "
+                    "once, another --destdir, or the dictionaries that are there (--srcdict, --tgtdict, --syntax-dicts)"
                 )
-
-    def _same_recipe(self, new: Recipe) -> Recipe:
-        """That of the data, if it says the same of this direction: both directions depend on the file as it is."""
-        try:
-            old = read_recipe(self.destination)
-            return old if old and old.between(self.source, self.target) in (new, replace(new, shares={})) else new
-        except ValueError:  # damaged, or of other languages
-            return new
+        return kept
 
     def _is_stale(self, name: str) -> bool:
-        """Whether a file of the old data does not fit the new ones."""
-        split, *others = name.split(f".{self.pair}.")
-        if not self.binarize:
-            return split in self.splits and any(f".{self.source}.{kind}." in name for kind in ARRAY_TYPES)
-        tables = (length_table_path("", *pair).name for pair in itertools.permutations((self.source, self.target)))
-        if name in (RECIPE, *tables) or name.split(".")[0] == "codes":
-            return "train" in self.splits
-        # other splits hold indices of the old dictionaries
-        return bool(others) and (split.removesuffix(".align") in self.splits or not self._same_dictionaries())
+        """Whether an old file was made of what is made again."""
+        arrays = "" if self.binarize else rf"\.{re.escape(self.source)}\.({'|'.join(ARRAY_TYPES)})\."
+        if re.match(rf"({'|'.join(self.splits)})(\.align)?\.{re.escape(f'{self.source}-{self.target}')}{arrays}", name):
+            return True
+        tables = [length_table_path("", *pair).name for pair in itertools.permutations((self.source, self.target))]
+        of_training = name in (RECIPE, *tables) or name.split(".")[0] == "codes"
+        return of_training and bool(self.binarize) and "train" in self.splits
 
-    def _keep_old_files(self) -> None:
-        """Link old files that still fit, and those of other programs, into the new directory."""
-        made = {path.name for path in self.staging.iterdir()}
-        removed = set()
-        for path in self.destination.iterdir() if self.destination.exists() else ():
-            if path.name in made:
-                continue
-            if not self._is_stale(path.name):
-                link_or_copy(path, self.staging / path.name)
-            elif f".{self.pair}." in path.name:
-                removed.add(path.name.split(".")[0])
-        if removed := removed - {"length_prior", *self.splits}:
-            message = "%s: removed, because made with other dictionaries: %s"
-            logger.warning(message, self.destination, ", ".join(sorted(removed)))
+
+def _same(new: Path, old: Path) -> bool:
+    """True if two dictionaries, or recipes, say the same; their counts may differ."""
+    if new.name == RECIPE:
+        return read_recipe(new.parent) == read_recipe(old.parent)
+    return symbols_of(new) == symbols_of(old)
 
 
 def binarize_text(options: Mapping, splits: Mapping[str, str], folder: Path, lines: Mapping[str, int]) -> None:

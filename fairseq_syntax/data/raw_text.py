@@ -3,11 +3,11 @@
 import collections
 import hashlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
-from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from fairseq import utils
@@ -15,7 +15,7 @@ from fairseq.data.encoders import register_tokenizer
 from fairseq.dataclass import FairseqDataclass
 
 from ..trees.conllu import TreeFormatError, without_parse
-from ..trees.subwords import SubwordType, encode_words
+from ..trees.subwords import SubwordType
 from .arrays import TAG_DICTIONARIES, read_manifest, tag_dictionary_path
 from .collating import collate_syntax
 from .dataset import SyntaxPairDataset
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from fairseq.tasks.translation import TranslationTask as Task
 else:
     Task = object
-
-UnparsedInput = StrEnum("UnparsedInput", "error accept")
-"""How raw text that cannot be parsed is treated."""
 
 
 @register_tokenizer("none", dataclass=FairseqDataclass)
@@ -47,44 +44,6 @@ class AsItIs:
     decode = encode
 
 
-class _Words:
-    """The tokenisers of a recipe, as fairseq asks for them."""
-
-    def __init__(self, recipe: Recipe, tokenized: bool):
-        self.recipe = recipe
-        self.tokenized = tokenized
-
-    def encode(self, line: str) -> str:
-        return " ".join(self.recipe.source.words([line], self.tokenized)[0])
-
-    def decode(self, words: str) -> str:
-        return words if self.tokenized else self.recipe.target.detokenize(words.split())
-
-
-class _Pieces:
-    """The subwords of a recipe, as fairseq asks for them."""
-
-    def __init__(self, recipe: Recipe):
-        self.recipe = recipe
-
-    def encode(self, words: str) -> str:
-        return self.recipe.source.cut(words.split())
-
-    def decode(self, pieces: str) -> str:
-        return " ".join(self.recipe.target.join(pieces))
-
-
-def _digest(dictionary, words: int) -> str:
-    """Of so many first words of a dictionary and their order."""
-    return hashlib.sha256("\n".join(dictionary.symbols[:words]).encode()).hexdigest()
-
-
-def _chosen(args, component: str) -> str | None:
-    """The name that a configuration of fairseq gives to a component."""
-    name = getattr(args, "_name", None) or getattr(args, component, None)
-    return name if isinstance(name, str) else None
-
-
 GROWING = threading.RLock()
 """Held while a dictionary, and what models keep of its words, grow together: threads may share a model."""
 
@@ -95,13 +54,14 @@ class RawText(Task):
     Attributes:
         required_inputs: keys of `data.collating.INPUTS` without which the models do not translate.
         optional_inputs: those that they take where there are some.
+        refuses_unparsed: whether a model refuses sentences without a parse.
     """
 
     def __init__(self, cfg, src_dict, tgt_dict):
         super().__init__(cfg, src_dict, tgt_dict)
         self.required_inputs: set[str] = set()
         self.optional_inputs: set[str] = set()
-        self._live = None
+        self.refuses_unparsed = False
         # unknown words of raw text get names behind the model's words, if they are to be copied, or models read them
         self._names_unknown = False
         self._read = set()  # whether models read words by their spelling
@@ -117,14 +77,12 @@ class RawText(Task):
 
     def _of_data(self, words: Mapping[str, int]) -> dict:
         """The languages, the recipe, and so many first words of the dictionaries: models that read words have more."""
-        return {
-            "language pair": f"{self.cfg.source_lang}-{self.cfg.target_lang}",
-            "text recipe": self.text.digest if self.text else "",
-            **{
-                name: (length, _digest(self.src_dict if name.startswith("source") else self.tgt_dict, length))
-                for name, length in words.items()
-            },
-        }
+        languages, recipe = f"{self.cfg.source_lang}-{self.cfg.target_lang}", self.text.digest if self.text else ""
+        data: dict = {"language pair": languages, "text recipe": recipe}
+        for name, length in words.items():
+            symbols = (self.src_dict if name.startswith("source") else self.tgt_dict).symbols[:length]
+            data[name] = length, hashlib.sha256("\n".join(symbols).encode()).hexdigest()
+        return data
 
     def load_state_dict(self, state_dict):
         """As in fairseq. Raises ValueError: the checkpoint was trained on other data than these."""
@@ -144,53 +102,26 @@ class RawText(Task):
         self._read.add(getattr(model, "reads_spelling", False))
 
     def syntax_dictionary(self, name):
-        """Dictionary of tags, by the name of the input: "deprels" or "upos".
-
-        Raises FileNotFoundError: the data has none.
-        """
-        data_path = utils.split_paths(self.cfg.data)[0]
-        path = tag_dictionary_path(data_path, self.cfg.source_lang, name)
-        if not path.is_file():
-            raise FileNotFoundError(
-                f"{path}: not found, but the model embeds {name}; "
-                f"run fairseq-syntax preprocess --only-syntax … --destdir {data_path}"
-            )
+        """Dictionary of tags, by the name of the input: "deprels" or "upos"."""
+        path = tag_dictionary_path(utils.split_paths(self.cfg.data)[0], self.cfg.source_lang, name)
         return self.load_dictionary(str(path))
 
-    @property
-    def manifest(self) -> dict:
-        """What preprocessing noted of the data; empty for data without trees."""
-        return read_manifest(utils.split_paths(self.cfg.data)[0], self.cfg.source_lang, self.cfg.target_lang) or {}
-
     @cached_property
-    def control_tokens(self) -> tuple[str, ...]:
-        """Tokens at the beginning of source sentences that are not words."""
-        return tuple(self.manifest.get("control_tokens", ()))
-
-    def encode_text(self, line: str, encode: Callable[[str], str]) -> str:
-        """The tokens of a line, separated by spaces; `encode` is not given control tokens at its beginning."""
-        return encode_words(line, self.control_tokens, encode)
-
-    @property
     def live(self) -> LiveSyntax:
         """Makes trees of raw text with the configured parser; built when it is first needed.
 
         Raises ValueError: the options do not say where trees come from.
         """
-        if self._live is None:
-            cfg = self.cfg
-            accept = cfg.parser_unparsed == UnparsedInput.accept
-            self._live = LiveSyntax(
-                self.load_parser(lenient=accept),
-                self.manifest.get("subword_type", str(SubwordType.subword_nmt)),
-                {name: self.syntax_dictionary(name) for name in TAG_DICTIONARIES.keys() & self.required_inputs},
-                accept_unparsed=accept,
-                max_words=cfg.parser_max_words,
-                control_tokens=self.control_tokens,
-            )
-        return self._live
+        data_path = utils.split_paths(self.cfg.data)[0]
+        manifest = read_manifest(data_path, self.cfg.source_lang, self.cfg.target_lang) or {}
+        return LiveSyntax(
+            self.load_parser(),
+            manifest.get("subword_type", str(SubwordType.subword_nmt)),
+            {name: self.syntax_dictionary(name) for name in TAG_DICTIONARIES.keys() & self.required_inputs},
+            accept_unparsed=not self.refuses_unparsed,
+        )
 
-    def load_parser(self, lenient: bool = False) -> Parser:
+    def load_parser(self) -> Parser:
         """The parser of raw text: that of the options, or the recipe's, or Stanza. Raises as `load_parser` does."""
         name, options = self.cfg.parser, self.cfg
         for named, settings in (self.text.parser if self.text else {}).items():
@@ -198,7 +129,7 @@ class RawText(Task):
                 given = {each.name: getattr(options, each.name, None) for each in fields(ParserOptions)}
                 chosen = {key: value for key, value in given.items() if value}
                 name, options = named, ParserOptions(**{**settings, **chosen})
-        return load_parser(str(name or "stanza"), options, self.cfg.source_lang, lenient)
+        return load_parser(str(name or "stanza"), options, self.cfg.source_lang)
 
     @cached_property
     def text(self) -> Recipe | None:
@@ -210,23 +141,30 @@ class RawText(Task):
         """As in fairseq; data with a recipe have its tokenisers, but for text in tokens: `--tokenizer none`."""
         if self.text is None:
             return super().build_tokenizer(args)
-        name = _chosen(args, "tokenizer")
-        if name not in (None, "none"):
-            raise ValueError(f"--tokenizer {name}: {self._says}; leave it out, or give none for text in tokens")
-        return _Words(self.text, tokenized=name == "none")
+        tokenized = self._chosen(args, "tokenizer", "none") == "none"
+        source, target = self.text.source, self.text.target
+        return SimpleNamespace(
+            encode=lambda line: " ".join(source.words([line], tokenized)[0]),
+            decode=lambda words: words if tokenized else target.detokenize(words.split()),
+        )
 
     def build_bpe(self, args):
         """As in fairseq; data with a recipe have its subwords."""
         if self.text is None:
             return super().build_bpe(args)
-        name = _chosen(args, "bpe")
-        if name is not None:
-            raise ValueError(f"--bpe {name}: {self._says}; leave it out")
-        return _Pieces(self.text)
+        self._chosen(args, "bpe")
+        source, target = self.text.source, self.text.target
+        return SimpleNamespace(
+            encode=lambda words: source.cut(words.split()), decode=lambda pieces: " ".join(target.join(pieces))
+        )
 
-    @property
-    def _says(self) -> str:
-        return f"{Path(utils.split_paths(self.cfg.data)[0], RECIPE)} says how text is segmented"
+    def _chosen(self, args, component: str, *allowed: str) -> str | None:
+        """The name that a configuration of fairseq gives to a component. Raises ValueError: the recipe has another."""
+        name = getattr(args, "_name", None) or getattr(args, component, None)
+        if isinstance(name, str) and name not in allowed:
+            recipe = Path(utils.split_paths(self.cfg.data)[0], RECIPE)
+            raise ValueError(f"--{component} {name}: {recipe} says how text is segmented; leave it out")
+        return name
 
     def learn_source_words(self, texts):
         """Add the unseen words of texts, lists of subwords or separated by spaces, to the source dictionary, if of use.
@@ -286,7 +224,7 @@ class RawText(Task):
 
     def get_interactive_tokens_and_lengths(self, lines, encode_fn):
         """Encode raw lines as fairseq does, and parse them if the model needs trees."""
-        texts = [self.encode_text(line, encode_fn) for line in lines]
+        texts = [encode_fn(line) for line in lines]
         self.learn_source_words(texts)
         tokens, lengths = super().get_interactive_tokens_and_lengths(texts, lambda text: text)
         self.attach_syntax(texts, tokens)
@@ -306,8 +244,16 @@ class RawText(Task):
         syntax = None
         if self.required_inputs:
             syntax = [getattr(ids, "syntax", None) or self._parse_ids(ids.tolist()) for ids in src_tokens]
-        return SyntaxPairDataset.for_inference(
-            self, src_tokens, src_lengths, constraints, syntax=syntax, syntax_inputs=self.required_inputs
+        return SyntaxPairDataset(
+            src_tokens,
+            src_lengths,
+            self.src_dict,
+            tgt_dict=self.tgt_dict,
+            left_pad_source=self.cfg.left_pad_source,
+            shuffle=False,
+            constraints=constraints,
+            syntax=syntax,
+            syntax_inputs=self.required_inputs,
         )
 
     def inference_step(self, generator, models, sample, prefix_tokens=None, constraints=None):

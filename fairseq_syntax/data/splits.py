@@ -13,8 +13,6 @@ from ..trees.conllu import TreeFormatError
 from .arrays import TAG_DICTIONARIES, manifest_path, read_manifest, split_prefix, tag_dictionary_path
 from .dataset import SplitSyntax
 from .invariants import check_trees
-from .text.recipe import FILE as RECIPE
-from .text.recipe import read_recipe
 from .token_files import AGAIN, CHANGED, check_tokens, parts_of, split_languages, symbols_of
 
 logger = logging.getLogger(__name__)
@@ -37,22 +35,15 @@ def check_directories(data: str) -> None:
         raise FileNotFoundError(
             f"{paths[0]}: no dict.*.txt; not a directory that fairseq-preprocess or fairseq-syntax preprocess wrote"
         )
-    # fairseq reads every directory by the words of the first; tags are compared where a model reads them
+    # every directory is read by the words and tags of the first
     for used in Path(paths[0]).glob("dict.*.txt"):
-        for path in (Path(folder, used.name) for folder in paths[1:] if used.name.count(".") == 2):
+        for path in (Path(folder, used.name) for folder in paths[1:]):
             if symbols_of(path) not in (None, symbols_of(used)):
                 raise TreeFormatError(
-                    f"{path}: other words, or in another order, than in {used}, which all data directories must match; "
-                    f"preprocess {path.parent} again with the dictionaries of {used.parent} (--srcdict, --tgtdict)"
+                    f"{path}: other symbols, or in another order, than in {used}, which all data directories must "
+                    f"match; preprocess {path.parent} again with the dictionaries of {used.parent} (--srcdict, "
+                    "--tgtdict, --syntax-dicts)"
                 )
-    recipes = [recipe for path in paths if (recipe := read_recipe(path))]
-    for recipe in recipes[1:]:
-        source, target = recipes[0].source, recipes[0].target
-        if recipe.between(source.language, target.language).digest != recipes[0].digest:
-            raise TreeFormatError(
-                f"{recipe.source.folder / RECIPE}: differs from {source.folder / RECIPE}, so that equal text has other "
-                "pieces; preprocess it again with the same options and, in the folder of --raw, the same codes"
-            )
 
 
 def check_split(task, split: str, epoch: int, combine: bool) -> str:
@@ -102,30 +93,21 @@ def load_syntax(task, data_path: str, split: str, combine: bool) -> SplitSyntax 
     if manifest is None or split_prefix(data_path, split, source, target) is None:
         if not task.required_inputs:
             return None
-        what = f"split {split!r} has no trees" if manifest else "this data has no trees"
         raise TreeFormatError(
-            f"{data_path}: {what}, but the model needs {', '.join(sorted(task.required_inputs))}; run "
-            f"fairseq-syntax preprocess --only-syntax --source-lang {source} --target-lang {target} "
+            f"{data_path}: split {split!r} has no trees, but the model needs {', '.join(sorted(task.required_inputs))}"
+            f"; run fairseq-syntax preprocess --only-syntax --source-lang {source} --target-lang {target} "
             f"--trainpref … --validpref … --testpref … --destdir {data_path}"
         )
-    # all directories of the training now, not in the middle of it, when it is the turn of one
-    trained = utils.split_paths(task.cfg.data) if split == task.cfg.train_subset else [data_path]
-    for path in trained:
-        _check_tags(task, path, TAG_DICTIONARIES.keys() & inputs)
-    if task.refuses_unparsed and split == task.cfg.train_subset:
-        for path in trained:
-            for name, entry in (read_manifest(path, source, target) or {"splits": {}})["splits"].items():
-                # train, and train1, train2, …, which are read with it
-                if name.rstrip("0123456789") == split:
-                    _refuse_unparsed(path, name, entry)
     tags = {name: len(task.syntax_dictionary(name)) for name in TAG_DICTIONARIES.keys() & inputs}
     parts = []
     for name in itertools.takewhile(lambda name: split_prefix(data_path, name, source, target), parts_of(split)):
         parts.append(open_syntax(data_path, name, (source, target), manifest, inputs, tags))
-        counts = parts[-1].counts()
-        if task.refuses_unparsed:
-            _refuse_unparsed(data_path, name, counts)
-        count, size = counts["unparsed"], counts["sentences"]
+        count, size = parts[-1].unparsed, len(parts[-1])
+        if task.refuses_unparsed and count:
+            raise TreeFormatError(
+                f"{data_path}: {count} of {size} sentences of split {name!r} have no parse, and the model refuses "
+                f"them; parse them with fairseq-syntax parse and preprocess again, or {OTHER_POLICY}"
+            )
         rate = 100 * count / max(size, 1)
         logger.info("%s: split %r: %d of %d sentences have no parse (%.2f%%)", data_path, name, count, size, rate)
         if not combine:
@@ -139,41 +121,18 @@ def open_syntax(data_path, split: str, languages: tuple[str, str], manifest: dic
     """The trees of a split, which have the checksums of the manifest.
 
     Args:
-        inputs, tags: see `SplitSyntax`.
+        inputs: see `SplitSyntax`.
+        tags: see `check_trees`.
 
     Raises TreeFormatError: they are missing, damaged or others.
     """
-    prefix = split_prefix(data_path, split, *languages)
-    if prefix is None:
-        raise TreeFormatError(
-            f"{Path(data_path, split)}.*.words.idx: not found, though the manifest lists the split; run "
-            "fairseq-syntax preprocess --only-syntax --overwrite"
-        )
-    syntax = SplitSyntax(prefix, inputs, data_path, tags)
+    prefix = f"{data_path}/{split}.{'-'.join(languages)}.{languages[0]}"
+    syntax = SplitSyntax(prefix, inputs, data_path)
     paths = [Path(f"{prefix}.{name}.{end}") for name in syntax.readers for end in ("bin", "idx")]
+    paths += [tag_dictionary_path(data_path, languages[0], name) for name in tags]
     for path in paths:
         if path.name in manifest["sha256"] and manifest["sha256"][path.name] != checksum(path):
             raise TreeFormatError(f"{path}: {CHANGED}")
     if not all(path.name in manifest["sha256"] for path in paths):  # copied there by hand, as train1
-        check_trees(syntax.readers)
+        check_trees(syntax.readers, tags)
     return syntax
-
-
-def _check_tags(task, data_path: str, names) -> None:
-    """Raise TreeFormatError if one of several data directories has other dictionaries of tags than the first."""
-    first = utils.split_paths(task.cfg.data)[0]
-    for name in names:
-        path, used = (tag_dictionary_path(folder, task.cfg.source_lang, name) for folder in (data_path, first))
-        if path != used and not (path.is_file() and path.read_bytes() == used.read_bytes()):
-            raise TreeFormatError(
-                f"{path}: differs from {used}, which the model uses for its tags; preprocess {data_path} again "
-                f"with --syntax-dicts {first}"
-            )
-
-
-def _refuse_unparsed(path: str, split: str, counts: dict) -> None:
-    if counts["unparsed"]:
-        raise TreeFormatError(
-            f"{path}: {counts['unparsed']} of {counts['sentences']} sentences of split {split!r} have no parse, and "
-            f"the model refuses them; parse them with fairseq-syntax parse and preprocess again, or {OTHER_POLICY}"
-        )

@@ -53,21 +53,16 @@ def token_reader(prefix: str | Path) -> ArrayReader | None:
 
     Raises TreeFormatError: the files are damaged, or one of the two is missing.
     """
-    files = [Path(make(str(prefix))) for make in (index_file_path, data_file_path)]
-    if not any(path.is_file() for path in files):
-        return None
-    for path, other in (files, files[::-1]):
-        if not path.is_file():
-            raise TreeFormatError(f"{path}: not found, though {other.name} is there; {AGAIN}")
-    if infer_dataset_impl(str(prefix)) in ("raw", "cached", "huffman"):
+    exist = any(Path(make(str(prefix))).is_file() for make in (index_file_path, data_file_path))
+    if not exist or infer_dataset_impl(str(prefix)) in ("raw", "cached", "huffman"):
         return None
     return ArrayReader(prefix)
 
 
-def split_languages(data_path: str | Path, split: str, source: str, target: str | None) -> dict[str, str]:
+def split_languages(data_path: str | Path, split: str, source: str, target: str) -> dict[str, str]:
     """Language -> path prefix of the existing text of a split, named for either direction of translation."""
     for pair in (f"{source}-{target}", f"{target}-{source}"):
-        prefixes = {language: str(Path(data_path, f"{split}.{pair}.{language}")) for language in (source, str(target))}
+        prefixes = {language: str(Path(data_path, f"{split}.{pair}.{language}")) for language in (source, target)}
         # raw text has the prefix itself as its name
         existing = {
             language: prefix
@@ -80,9 +75,11 @@ def split_languages(data_path: str | Path, split: str, source: str, target: str 
 
 
 def check_text(tokens: ArrayReader, dictionary: Dictionary, path: Path) -> None:
-    """Raise TreeFormatError, naming the first line that differs, unless ids (of as many tokens) are of this text."""
-    for number, line in token_lines(path):
-        if [dictionary.index(token) for token in line.split()] != tokens[number - 1][:-1].tolist():
+    """Raise TreeFormatError, naming the first line that differs, unless ids are of this text."""
+    sentences = (tokens[i][:-1].tolist() for i in range(len(tokens)))
+    pairs = itertools.zip_longest(token_lines(path), sentences, fillvalue=(0, ""))
+    for number, ((_, line), ids) in enumerate(pairs, 1):
+        if [dictionary.index(token) for token in line.split()] != list(ids):
             raise TreeFormatError(
                 f"{path}:{number}: other words than in the binarized text; give the text that was binarized"
             )

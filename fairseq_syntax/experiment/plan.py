@@ -146,7 +146,6 @@ class Text:
     parser_language: str = ""
     parser_dir: str = ""
     parser_device: str = ""
-    parser_lowercase: bool = False
 
 
 @typed(frozen=True, config=_CHECKED)

@@ -1,11 +1,10 @@
 """fairseq-syntax export: write a model that translates without this package.
 
 Models with the parameters of fairseq's Transformer can be exported: transformer (also of a multi-task corpus) and
-planted_transformer; for CTranslate2 also tag_transformer, whose tokens need their tags. For fairseq, the folder holds
-model.pt and dictionaries, which fairseq-generate and -interactive take as they are. For CTranslate2, it is a model of
-that library, which needs neither fairseq nor torch. Either includes the text recipe of the data and the options of the
-search, and fairseq-syntax translate takes the folder. Some sentences of the validation set are translated, and both
-models score these translations.
+planted_transformer. For fairseq, the folder holds model.pt and dictionaries, which fairseq-generate and -interactive
+take as they are. For CTranslate2, it is a model of that library, which needs neither fairseq nor torch. Either includes
+the text recipe of the data and the options of the search, and fairseq-syntax translate takes the folder. Some sentences
+of the validation set are translated, and both models score these translations.
 
 examples:
   fairseq-syntax export data-bin --path checkpoints/planted/checkpoint_best.pt --to ctranslate2 --output served
@@ -16,21 +15,19 @@ examples:
 
 import argparse
 import json
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
+from tempfile import TemporaryDirectory
 
 from ..files import staged_directory
-from ..trees.subwords import encode_words
 from . import verb
 
 COMPARED = 100
 """Sentences of the validation set whose translations are scored before and after."""
 TOLERANCE = 1e-3
 """Largest difference, in nats per token, that single precision explains; docs/serving.md has what was measured."""
-FEATURE = "\uffe8"
-"""What CTranslate2 has between a token and its tags."""
 _SEARCH = {
     "beam": "beam_size",
     "lenpen": "length_penalty",
@@ -65,7 +62,6 @@ def write_plain(loaded, folder: Path) -> None:
     from omegaconf import OmegaConf
 
     from ..checkpoints import load_state
-    from ..data.arrays import manifest_path
     from ..decoding.search import write_search
     from ..task import SyntaxTranslationConfig
 
@@ -91,59 +87,32 @@ def write_plain(loaded, folder: Path) -> None:
     languages = task.cfg.source_lang, task.cfg.target_lang
     for language, dictionary in zip(languages, (task.src_dict, task.tgt_dict), strict=True):
         dictionary.save(str(folder / f"dict.{language}.txt"))
-    if getattr(task, "control_tokens", ()):
-        manifest = {**task.manifest, "splits": {}, "sha256": {}}
-        manifest_path(folder, *languages).write_text(json.dumps(manifest), encoding="utf-8")
 
 
 def write_served(loaded, folder: Path, quantization: str | None = None) -> None:
-    """Write a model that CTranslate2 translates with into a folder.
+    """Write a model that CTranslate2 translates with into a folder, by its own converter.
 
-    Tags that the encoder embeds are its source features, side by side with the tokens. Raises ValueError: that library
-    has no such layers, or no such search.
+    Raises ValueError: that library has no such layers, or no such search.
     """
     import torch
-    from ctranslate2.converters import fairseq as layers
-    from ctranslate2.specs import TransformerSpec, common_spec
+    from ctranslate2.converters import FairseqConverter
 
-    task, encoder, decoder = loaded.task, loaded.model.encoder, loaded.model.decoder
     if unknown := loaded.search.keys() - _SEARCH.keys() - {"max_len_a", "max_len_b"}:
         raise ValueError(f"{loaded.path}: CTranslate2's search has no {', '.join(sorted(unknown))}; --to fairseq has")
-    kinds = {
-        (layer.self_attn.num_heads, layer.normalize_before, getattr(layer.activation_fn, "__name__", ""))
-        for side in (encoder, decoder)
-        for layer in side.layers
-    }
-    (heads, first, name), *others = kinds
-    activation = getattr(common_spec.Activation, name.upper(), None)
-    if others or activation is None or encoder.embed_positions is None:
-        raise ValueError(f"{loaded.path}: CTranslate2 wants the same heads, norms and ReLU or GELU in all layers")
-    tokens, tags = encoder.embed_tokens, getattr(encoder.embed_tokens, "tags", {})
-    settings = {"pre_norm": first, "activation": activation, "num_source_embeddings": 1 + len(tags)}
-    settings["layernorm_embedding"] = encoder.layernorm_embedding is not None
-    spec = TransformerSpec.from_config((len(encoder.layers), len(decoder.layers)), heads, **settings)
-    names = "embed_positions", "embed_scale", "layers", "layer_norm", "layernorm_embedding"
-    parts = {name: getattr(encoder, name) for name in names} | {"embed_tokens": getattr(tokens, "tokens", tokens)}
-    with torch.no_grad():
-        layers.set_transformer_encoder(spec.encoder, SimpleNamespace(**parts))
-        layers.set_transformer_decoder(spec.decoder, decoder)
-        embeddings = spec.encoder.embeddings
-        embeddings[0].weight = embeddings[0].weight[:, : getattr(tokens, "token_dim", None)]
-        for features, embedding in zip(embeddings[1:], tags.values(), strict=True):
-            # all embeddings are scaled there, tags are not
-            features.weight = (embedding.weight / encoder.embed_scale).numpy()
-    dictionaries = task.tgt_dict, task.src_dict, *map(task.syntax_dictionary, tags)
-    target, *sources = (["<blank>" if x == "<pad>" else x for x in d.symbols] for d in dictionaries)
-    spec.register_target_vocabulary(target)
-    for vocabulary in sources:
-        spec.register_source_vocabulary(vocabulary)
-    spec.config.decoder_start_token, spec.config.add_source_eos = spec.config.eos_token, True
-    spec.config.add_attribute("control_tokens", getattr(task, "control_tokens", ()))
-    spec.config.add_attribute("max_positions", loaded.max_positions)
-    spec.config.add_attribute("generation", loaded.search)
-    spec.validate()
-    spec.optimize(quantization)
-    spec.save(str(folder))
+    with TemporaryDirectory() as plain:
+        write_plain(loaded, Path(plain))
+        path = Path(plain, "model.pt")
+        state = torch.load(path, weights_only=True)
+        # which the converter changes
+        torch.save({**state, "args": argparse.Namespace(**state["cfg"]["model"])}, path)
+        try:
+            FairseqConverter(str(path), plain).convert(f"{plain}/served", quantization=quantization)
+        except ValueError as error:
+            raise ValueError(f"{loaded.path}: {' '.join(str(error).split())}; --to fairseq takes it") from None
+        shutil.copytree(f"{plain}/served", folder, dirs_exist_ok=True)
+    config = folder / "config.json"
+    more = {"max_positions": loaded.max_positions, "generation": loaded.search}
+    config.write_text(json.dumps({**json.loads(config.read_text(encoding="utf-8")), **more}), encoding="utf-8")
 
 
 def export(loaded, folder: Path, to: str, quantization: str | None = None) -> None:
@@ -154,7 +123,7 @@ def export(loaded, folder: Path, to: str, quantization: str | None = None) -> No
     from fairseq.models import ARCH_MODEL_NAME_REGISTRY
 
     name = ARCH_MODEL_NAME_REGISTRY.get(loaded.architecture, loaded.architecture)
-    if name not in ("transformer", "planted_transformer", *(["tag_transformer"] if to == "ctranslate2" else [])):
+    if name not in ("transformer", "planted_transformer"):
         raise ValueError(f"{loaded.path}: {name} cannot be exported, because {to} has no such network")
     if to == "fairseq":
         write_plain(loaded, folder)
@@ -162,18 +131,6 @@ def export(loaded, folder: Path, to: str, quantization: str | None = None) -> No
         write_served(loaded, folder, quantization)
     if recipe := getattr(loaded.task, "text", None):
         recipe.write(folder)
-
-
-def pieces_with_tags(loaded, ids) -> list[str]:
-    """The pieces of a sentence, with their tags as CTranslate2 reads them if the model embeds tags."""
-    from ..data.collating import INPUTS
-    from .models import pieces_of
-
-    pieces = pieces_of(loaded.task.src_dict, ids)
-    for name in getattr(loaded.model.encoder.embed_tokens, "tags", ()):
-        dictionary, tags = loaded.task.syntax_dictionary(name), INPUTS[name].make(ids.syntax)[:-1]
-        pieces = [f"{piece}{FEATURE}{dictionary[int(tag)]}" for piece, tag in zip(pieces, tags, strict=True)]
-    return pieces
 
 
 def compare(loaded, folder: Path, to: str) -> tuple[float, str]:
@@ -192,15 +149,16 @@ def compare(loaded, folder: Path, to: str) -> tuple[float, str]:
         if not str(error).startswith("Dataset not found"):
             raise
         return 0.0, f"not compared with the checkpoint: {loaded.task.cfg.data} has no validation set"
-    dataset, sources = loaded.task.dataset("valid"), []
-    for example in (dataset[number] for number in range(min(COMPARED, len(dataset)))):
-        sources.append(example["source"].clone())
-        sources[-1].syntax = example.get("syntax")
+    dataset = loaded.task.dataset("valid")
+    sources = [dataset[number]["source"] for number in range(min(COMPARED, len(dataset)))]
     search = {"beam": 1, "max_len_a": 1.5, "max_len_b": 10}  # any translations will do
     best = loaded.translate(loaded.as_dataset(sources), [len(ids) for ids in sources], **search)
     hyps = [each["tokens"].cpu() for each in best]
     if to == "ctranslate2":
-        pieces = [pieces_with_tags(loaded, ids) for ids in sources], [pieces_of(loaded.task.tgt_dict, h) for h in hyps]
+        pieces = [
+            [pieces_of(loaded.task.src_dict, ids) for ids in sources],
+            [pieces_of(loaded.task.tgt_dict, h) for h in hyps],
+        ]
         after = [sum(each.log_probs) for each in Served(folder, cpu=True).translator.score_batch(*pieces)]
     else:
         after = load(str(folder / "model.pt"), str(folder), cpu=True).total_scores(sources, hyps, 4000)
@@ -230,17 +188,13 @@ class Served:
         self.translator = ctranslate2.Translator(str(folder), device="cpu" if cpu else "auto")
         self.folder, self.recipe = Path(folder), read_recipe(folder)
         config = json.loads((self.folder / "config.json").read_text(encoding="utf-8"))
-        self.control_tokens, self.generation = config.get("control_tokens", ()), config.get("generation", {})
+        self.generation = config.get("generation", {})
         self.max_positions = tuple(config.get("max_positions", (1024, 1024)))  # EOS included, as in the hub
 
     def encode(self, lines: Sequence[str]) -> list[list[str]]:
-        """The pieces of lines, raw ones if there is a recipe, and EOS. Raises ValueError: the model reads tags, too."""
-        if (self.folder / "source_1_vocabulary.json").exists():
-            raise ValueError(
-                f"{self.folder}: reads tags; give CTranslate2 pieces as word{FEATURE}label (docs/serving.md)"
-            )
+        """The pieces of lines, raw ones if there is a recipe, and EOS."""
         encode = self.recipe.source.encode if self.recipe else str
-        return [[*encode_words(line, self.control_tokens, encode).split(), "</s>"] for line in lines]
+        return [[*encode(line).split(), "</s>"] for line in lines]
 
     def decode(self, pieces: Sequence[str]) -> str:
         """The line of the pieces of a translation."""

@@ -6,7 +6,7 @@ from ..registration import register
 register()  # before fairseq is imported, whose modules make the root logger print
 
 # isort: split
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from ..files import checksum
 from ..trees import word_scores
 from ..trees.conllu import UNPARSED, Sentence, read_conllu, without_parse
 from ..trees.spanning import DECODERS
-from ..trees.subwords import cut_control_tokens, split_words, without_joiners
+from ..trees.subwords import split_words, without_joiners
 from .models import Loaded, NothingToShow, encode_line, pieces_of
 from .verb import input_lines, input_name, is_conllu
 
@@ -62,8 +62,8 @@ class Cutter:
 
     def __init__(self, loaded: Loaded, subword_type: str | None = None):
         task = loaded.task
-        self.recipe, self.control_tokens = getattr(task, "text", None), getattr(task, "control_tokens", ())
-        self.side = self.recipe.source if self.recipe else side_beside(task, self.control_tokens)
+        self.recipe = getattr(task, "text", None)
+        self.side = self.recipe.source if self.recipe else side_beside(task)
         self.lowercase = self.side.lowercase or getattr(task.cfg, "lgp_lowercase", False)
         self.subword_type = loaded.subword_type(subword_type)
         # the words of a treebank, spaces included; the dictionary of a translation model has none
@@ -89,13 +89,7 @@ class Cutter:
         return without_parse(words), source
 
     def of_line(self, line: str, place: str) -> tuple[list[str], CutSentence]:
-        """`of_tokens` of a line of text: raw text where the data have a recipe. Control tokens count as words."""
-        control, rest = cut_control_tokens(line.split(), self.control_tokens)
-        if control:
-            words, source = self.of_line(" ".join(rest), place)
-            count = len(control)
-            word_of_token = [*range(count), *(count + word for word in source.word_of_token)]
-            return [*control, *words], CutSentence([*control, *source.pieces], word_of_token, count + len(words), place)
+        """`of_tokens` of a line of text: raw text where the data have a recipe."""
         if self.recipe is None:
             return self.of_tokens(line.split(), place)
         [words] = self.recipe.source.words([line])
@@ -117,13 +111,13 @@ class Cutter:
         return words, CutSentence(pieces, word_of_token, len(words), place)
 
 
-def side_beside(task, control_tokens: Collection[str] = ()) -> Side:
+def side_beside(task) -> Side:
     """The segmentation of words for data without a recipe: whole, or by subword-nmt's codes in their folder.
 
     These are codes.LANGUAGE or codes. Words are in lower case if the dictionary has no capitals.
     """
     dictionary, folder = task.source_dictionary, Path(utils.split_paths(task.cfg.data)[0])
-    words = set(dictionary.symbols[dictionary.nspecial :]).difference(control_tokens)
+    words = dictionary.symbols[dictionary.nspecial :]
     side = Side("", "none", all(word == word.lower() for word in words), folder=folder)
     for name in (f"codes.{task.cfg.source_lang}", "codes"):
         if (folder / name).is_file():

@@ -42,12 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--target-lang", required=True, metavar="TARGET", help="suffix of the target text")
     add("--output", required=True, metavar="PREFIX", help="prefix of the output, likewise")
     add(
-        "--trees-suffix",
-        default="conllu",
-        metavar="SUFFIX",
-        help="trees are in PREFIX.SOURCE.SUFFIX, plain or .gz (default: conllu)",
-    )
-    add(
         "--parses", metavar="FILE", help="linearised parses instead of trees, one per line, such as constituency parses"
     )
     add(
@@ -80,7 +74,6 @@ def linearize_corpus(
     prefix: str,
     output: str,
     languages: tuple[str, str],
-    trees_suffix: str = "conllu",
     parses: str | None = None,
     translate_only: bool = False,
     subword_type: str = SubwordType.subword_nmt,
@@ -96,7 +89,7 @@ def linearize_corpus(
     if parses:
         streams[parses] = read_lines(parses)
     elif not translate_only:
-        streams[source] = _parsed_lines(source, f"{source}.{trees_suffix}", subword_type)
+        streams[source] = _parsed_lines(source, subword_type)
     outputs = [Path(f"{output}.{language}") for language in languages]
     counts = {TRANSLATE: 0, PARSE: 0}
     with staged(outputs[0]) as sources, staged(outputs[1]) as targets:
@@ -133,9 +126,10 @@ def _pairs(streams: dict[str, Iterator]) -> Iterator[tuple[str, str, str]]:
             yield PARSE, source, parse
 
 
-def _parsed_lines(source_path: str, trees_path: str, subword_type: str) -> Iterator[tuple[str, str]]:
+def _parsed_lines(source_path: str, subword_type: str) -> Iterator[tuple[str, str]]:
     """Each line of the source and its linearised parse, which is empty if it has no parse."""
-    trees = find_trees(trees_path, "parse the source with fairseq-syntax parse, or give --parses or --translate-only")
+    advice = "parse the source with fairseq-syntax parse, or give --parses or --translate-only"
+    trees = find_trees(f"{source_path}.conllu", advice)
     with explain_misfit(source_path):
         for line, text, tree_line, block in pair_examples(source_path, trees):
             place = f"{source_path}:{line}"
@@ -150,7 +144,7 @@ def run(args: argparse.Namespace) -> None:
     languages = (args.source_lang, args.target_lang)
     outputs = [f"{args.output}.{language}" for language in languages]
     refuse_existing(outputs, args.overwrite)
-    settings = (args.trees_suffix, args.parses, args.translate_only, args.subword_type, args.symbol)
+    settings = (args.parses, args.translate_only, args.subword_type, args.symbol)
     counts = linearize_corpus(args.input, args.output, languages, *settings)
     print(
         f"fairseq-syntax linearize: {', '.join(outputs)}: {counts[TRANSLATE]} sentences to "

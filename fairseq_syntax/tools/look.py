@@ -36,7 +36,7 @@ from itertools import islice
 from pathlib import Path
 
 from ..files import refuse_existing, written
-from ..trees.conllu import Sentence, TreeFormatError, find_cycle, format_sentence
+from ..trees.conllu import Sentence, TreeFormatError, format_sentence
 from ..trees.text import numbered_lines
 from ..trees.universal_dependencies import universal_labels
 from . import verb
@@ -98,23 +98,14 @@ def write_trees(inducer, sentences, output: str) -> None:
     """Write the latent trees of sentences, pairs of `Sentence` and `CutSentence`, as CoNLL-U."""
     from ..progress import progress_bar
 
-    cyclic = total = 0
     sentences = iter(sentences)
     # many batches at once, so that each has sentences of similar length
     with written(output) as out, progress_bar(unit="sent") as bar:
         while chunk := list(islice(sentences, 64 * inducer.batch_size)):
             trees = inducer([source for _, source in chunk], bar)
             for (sentence, _), heads in zip(chunk, trees, strict=True):
-                cyclic += find_cycle(heads) is not None
                 labels = universal_labels(heads, ["dep"] * len(heads))
                 out.write(format_sentence(dataclasses.replace(sentence, heads=heads, deprels=labels)))
-            total += len(chunk)
-    if cyclic:
-        print(
-            f"fairseq-syntax look: {cyclic} of {total} sentences have cycles, so programs that need trees will refuse "
-            "them; --decoder mst avoids cycles",
-            file=sys.stderr,
-        )
 
 
 # --- the verb -----------------------------------------------------------------------------------------------------

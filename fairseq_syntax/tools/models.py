@@ -27,7 +27,7 @@ from ..data.parsers import ParserOptions
 from ..decoding.search import read_search
 from ..progress import progress_bar
 from ..trees.conllu import Sentence
-from ..trees.subwords import SPACE, SubwordType, encode_words, join_subwords
+from ..trees.subwords import SPACE, SubwordType, join_subwords
 
 
 class NothingToShow(ValueError):
@@ -77,9 +77,8 @@ class Loaded:
     def pieces(self, line: str, target: bool = False) -> str:
         """A line as the model reads it, its pieces separated by spaces: of raw text where the data have a recipe."""
         recipe = getattr(self.task, "text", None)
-        if target:
-            return recipe.target.encode(line) if recipe else line
-        return encode_words(line, getattr(self.task, "control_tokens", ()), recipe.source.encode if recipe else str)
+        side = recipe and (recipe.target if target else recipe.source)
+        return side.encode(line) if side else line
 
     def load_split(self, subset: str):
         """A split of the data directory. Raises ValueError: there is no such split."""

@@ -1,8 +1,7 @@
 """fairseq-syntax parse: parse tokenised text, one sentence per line, into CoNLL-U.
 
-Each line is a sentence, its tokens separated by spaces; an empty line gets an empty tree. Output is written to
-OUTPUT.part and renamed when it is complete. To resume an interrupted run, repeat the command; to start over, delete
-OUTPUT.part.
+Each line is a sentence, its tokens separated by spaces; an empty line gets an empty tree. Trees are kept in the folder
+OUTPUT.chunks until all are there. To resume an interrupted run, repeat the command; to start over, delete the folder.
 
 In four processes, or on four machines:
   for i in 0 1 2 3; do
@@ -28,15 +27,15 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 
 from tqdm import tqdm
 
 from ..data.parsers import Parser, ParserOptions, load_parser
-from ..data.resumable_conllu import PartFile
-from ..files import STDIO, checksum
+from ..data.resumable_conllu import chunks_of
+from ..files import STDIO, checksum, written
 from ..progress import progress_bar
 from ..trees.conllu import MAX_WORDS, Sentence, format_sentence, without_parse
 from ..trees.subwords import SubwordType, check_length, split_words
@@ -75,7 +74,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="segmentation of the text; subwords are joined before parsing (default: none)",
     )
     add("--shard", type=_shard, default=(0, 1), metavar="I/N", help="parse part I of N, from 0")
-    add("--chunk", type=positive, default=500, metavar="N", help="sentences per write (default: 500)")
+    add(
+        "--chunk",
+        type=positive,
+        default=500,
+        metavar="N",
+        help="sentences that are parsed and kept together (default: 500)",
+    )
     add(
         "--max-words",
         type=positive,
@@ -104,7 +109,7 @@ def parse(
         settings: of the parser; only a run with equal settings is resumed.
         subword_type: segmentation of the text.
         shard: (i, n) for shard i of n, from 0.
-        chunk: sentences per call of the parser, and per write.
+        chunk: sentences per call of the parser; what is resumed is whole chunks.
         max_words: longest sentence.
 
     Raises TreeFormatError: a sentence is too long or cannot be parsed; OSError: a file cannot be read or written.
@@ -114,34 +119,30 @@ def parse(
         path = stack.enter_context(_seekable(source))
         start, end = shard_bounds(_check(path, name, subword_type, max_words), *shard)
 
-        def words_from(first: int) -> Iterator[list[str]]:
-            for number, line in enumerate(islice(read_lines(path, name), first, end), first + 1):
-                yield split_words(line.split(), subword_type, f"{name}:{number}")[0]
-
+        lines = islice(enumerate(read_lines(path, name), 1), start, end)
+        words = ((number, split_words(line.split(), subword_type, f"{name}:{number}")[0]) for number, line in lines)
+        groups = iter(lambda: list(islice(words, chunk)), [])
         bar = stack.enter_context(progress_bar(total=end - start, unit="sent", desc=f"{Path(name).name}: trees"))
         if output == STDIO:
-            for trees in _parsed(words_from(start), parser, chunk, bar, name, start + 1):
-                sys.stdout.buffer.write("".join(map(format_sentence, trees)).encode("utf-8"))
+            for group in groups:
+                sys.stdout.buffer.write("".join(map(format_sentence, _parsed(group, parser, bar, name))).encode())
                 sys.stdout.buffer.flush()
             return
         settings = {**(settings or {}), "text": checksum(path), "subword_type": subword_type, "shard": shard}
-        part_file = stack.enter_context(closing(PartFile(Path(output), settings)))
-        done = part_file.resume()
-        # a chunk with some finished trees is parsed again as a whole, because trees may depend on the rest of it
-        first = done if start + done == end else done - done % chunk
-        if done:
-            bar.write(f"{PROGRAM}: {part_file.path}: {done} of {end - start} sentences are done", file=sys.stderr)
-            bar.update(first)
+        folder = stack.enter_context(chunks_of(Path(output), {**settings, "chunk": chunk}))
         try:
-            for trees in _parsed(words_from(start + first), parser, chunk, bar, name, start + first + 1):
-                part_file.append(trees[max(0, done - first) :])
-                first += len(trees)
-                done = max(done, first)
+            for number, group in enumerate(groups):
+                target = folder / f"{number:09}.conllu"
+                if target.exists():
+                    bar.update(len(group))
+                    continue
+                trees = _parsed(group, parser, bar, name)
+                with written(str(target)) as file:
+                    file.writelines(map(format_sentence, trees))
         except KeyboardInterrupt:
-            kept = f"{done} of {end - start} sentences are kept in {part_file.path}"
+            kept = f"{bar.n} of {end - start} sentences are kept in {folder}"
             print(f"{PROGRAM}: {kept}; run the same command again to resume", file=sys.stderr)
             raise
-        part_file.finish()
 
 
 def _check(path: str, name: str, subword_type: str, max_words: int) -> int:
@@ -181,35 +182,29 @@ def _seekable(path: str) -> Iterator[str]:
 
 def parser_settings(parser: str, options: ParserOptions) -> dict:
     """The settings that trees depend on; files by name and checksum."""
-    names = ("parser_language", "parser_model", "parser_tagger", "parser_lowercase")
+    names = ("parser_language", "parser_model", "parser_tagger")
     settings = {name: value for name in names if (value := getattr(options, name))}
     files = {name: [Path(path).name, checksum(path)] for name, path in settings.items() if os.path.isfile(str(path))}
     return {"parser": parser, **settings, **files}
 
 
-def _parsed(
-    words: Iterator[list[str]], parser: Parser, chunk: int, bar: tqdm, name: str, line: int
-) -> Iterator[list[Sentence]]:
-    """Yield chunks of trees, from a line of the input on.
+def _parsed(group: list[tuple[int, list[str]]], parser: Parser, bar: tqdm, name: str) -> list[Sentence]:
+    """The trees of some lines of the input, given by their numbers and words.
 
     A sentence that is too long for the parser gets no parse, with a warning.
     """
-    longest, done = getattr(parser, "longest", sys.maxsize), bar.n
-    while group := list(islice(words, chunk)):
-        trees = parser.parse([words if len(words) <= longest else [] for words in group], bar)
-        for number, sentence in enumerate(group):
-            if len(sentence) > longest:
-                bar.write(
-                    f"{PROGRAM}: {name}:{line + number}: {len(sentence)} words, but the parser reads at most "
-                    f"{longest}; written without a parse, which needs fairseq-syntax preprocess --allow-unparsed; or "
-                    "split the sentence",
-                    file=sys.stderr,
-                )
-                trees[number] = without_parse(sentence)
-        yield trees
-        line += len(group)
-        done += len(group)
-        bar.update(done - bar.n)  # for parsers that do not update it
+    longest = getattr(parser, "longest", sys.maxsize)
+    trees = parser.parse([words if len(words) <= longest else [] for _, words in group])
+    for i, (number, words) in enumerate(group):
+        if len(words) > longest:
+            bar.write(
+                f"{PROGRAM}: {name}:{number}: {len(words)} words, but the parser reads at most {longest}; written "
+                "without a parse, which needs fairseq-syntax preprocess --allow-unparsed; or split the sentence",
+                file=sys.stderr,
+            )
+            trees[i] = without_parse(words)
+    bar.update(len(group))
+    return trees
 
 
 def run(args: argparse.Namespace) -> None:

@@ -38,7 +38,7 @@ from ..data.binarize import Options
 from ..data.preprocessing import Preprocessing, binarize_text
 from ..trees.conllu import MAX_WORDS
 from ..trees.subwords import SubwordType
-from .verb import Verb, add_parsers, add_shared, number, parser_options, positive
+from .verb import Verb, add_parsers, add_shared, parser_options, positive
 
 if TYPE_CHECKING:
     from .raw_text import RawText
@@ -48,24 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("Syntax")
     add = group.add_argument
     add(
-        "--trees-suffix",
-        default="conllu",
-        metavar="SUFFIX",
-        help="trees are in P.s.SUFFIX, plain or .gz (default: conllu)",
-    )
-    add(
         "--subword-type",
         choices=[str(kind) for kind in SubwordType],
         help="segmentation of the text: subword_nmt (@@; also fits plain words), sentencepiece (▁) or none (default: "
         "subword_nmt; with --raw, sentencepiece for languages written without spaces)",
-    )
-    add(
-        "--control-tokens",
-        nargs="+",
-        default=[],
-        metavar="TOKEN",
-        help="tokens at the beginning of source sentences that are not words, such as <BT> or <2de>; they are not in "
-        "the trees, and become dependents of the root",
     )
     add("--only-syntax", action="store_true", help="add trees to a --destdir that is binarized already")
     add("--no-distances", action="store_true", help="compute tree distances on loading instead of storing them")
@@ -79,16 +65,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--allow-unparsed",
         action="store_true",
         help="accept sentences without a parse (HEAD is _), to be translated without syntax",
-    )
-    add(
-        "--allow-broken",
-        nargs="?",
-        type=partial(number, most=100, what="percentage from 0 to 100"),
-        const=1.0,
-        default=0.0,
-        metavar="PERCENT",
-        help="accept up to PERCENT broken trees per split, or trees that do not fit their sentence; they are counted "
-        "and translated without syntax (default: 0; without a value: 1)",
     )
     add(
         "--max-words",
@@ -129,7 +105,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         if bool(args.source_lang) != bool(args.target_lang):
             parser.error("--source-lang and --target-lang go together")
         return
-    if not args.source_lang or not (args.target_lang or args.only_source):
+    if not args.source_lang or not args.target_lang:
         parser.error("give --source-lang and --target-lang")
     if args.source_lang == args.target_lang:
         parser.error(f"--source-lang and --target-lang are both {args.source_lang}: give two languages")
@@ -143,11 +119,11 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error(f"--workers {args.workers}: give 1 or more")
     if args.joined_dictionary and args.srcdict and args.tgtdict:
         parser.error("--joined-dictionary: give --srcdict or --tgtdict, not both")
-    if args.raw and (args.only_syntax or args.only_source):
-        parser.error("--raw makes parallel text with its trees; leave out --only-syntax and --only-source")
+    if args.only_source or (args.raw and args.only_syntax):
+        parser.error("--only-source, --raw with --only-syntax: trees are made for parallel text; leave it out")
     if args.raw and args.parser in ("checkpoint", "conllu", "spacy") and not args.parser_model:
         parser.error(f"--parser {args.parser}: needs --parser-model")
-    dictionaries = [args.srcdict, args.only_source or args.tgtdict]
+    dictionaries = [args.srcdict, args.tgtdict]
     if not (args.trainpref or args.only_syntax or (any if args.joined_dictionary else all)(dictionaries)):
         parser.error("without --trainpref, give the dictionaries of the training data: --srcdict and --tgtdict")
 
@@ -169,11 +145,11 @@ def run(args: argparse.Namespace) -> None:
             raise ValueError("\nfairseq-syntax preprocess: ".join(faults))
         print(f"{args.check}: all right")
         return
-    splits, recipe, suffix = _splits(args), None, args.trees_suffix
+    splits, recipe = _splits(args), None
     subword_type = args.subword_type or str(SubwordType.subword_nmt)
     try:
         if args.raw:
-            recipe, suffix = _raw_text(args, splits).prepare(Path(args.raw)), "conllu"
+            recipe = _raw_text(args, splits).prepare(Path(args.raw))
             subword_type, splits = recipe.source.subwords, {split: str(Path(args.raw, split)) for split in splits}
         with _log_to_stderr():
             Preprocessing(
@@ -186,11 +162,7 @@ def run(args: argparse.Namespace) -> None:
                     subword_type,
                     distances=not args.no_distances,
                     allow_unparsed=args.allow_unparsed or bool(args.raw and args.parser == "none"),
-                    allow_broken=args.allow_broken,
-                    control_tokens=tuple(args.control_tokens),
                 ),
-                has_target=not args.only_source,
-                trees_suffix=suffix,
                 syntax_dicts=args.syntax_dicts,
                 max_words=args.max_words,
                 workers=args.workers,
@@ -235,7 +207,6 @@ def _raw_text(args: argparse.Namespace, splits: dict[str, str]) -> "RawText":
         args.joined_dictionary,
         args.parser,
         parser_options(args),
-        tuple(args.control_tokens),
         args.max_words,
     )
 

@@ -7,7 +7,7 @@ import re
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
@@ -24,7 +24,7 @@ from ..evaluate.metrics import Bleu
 from ..files import checksum, staged, written
 from ..progress import progress_bar
 from ..trees.conllu import MAX_WORDS, TreeFormatError
-from ..trees.subwords import SubwordType, cut_control_tokens
+from ..trees.subwords import SubwordType
 from ..trees.text import quoted, read_lines, sentence_lines
 from .parse import parse, parser_settings
 
@@ -40,7 +40,6 @@ _NOT_RAW = {
         0.5,
         "end in a separate token ({}); for tokenised text, give the tokenizer none",
     ),
-    "tags": (re.compile("^<[^ <>]+>(?= )"), 0.01, "begin with {}; if it is not a word, give --control-tokens"),
 }
 
 
@@ -54,7 +53,6 @@ class RawText:
         size: merges of subword-nmt, or pieces of sentencepiece.
         joined: whether both sides have the same subwords, if they are of one type.
         parser, options: of the source.
-        control_tokens: see `fairseq-syntax preprocess --control-tokens`.
         max_words: longest sentence to parse.
     """
 
@@ -65,7 +63,6 @@ class RawText:
     joined: bool = False
     parser: str = "stanza"
     options: ParserOptions = field(default_factory=ParserOptions)
-    control_tokens: tuple[str, ...] = ()
     max_words: int = MAX_WORDS
 
     def prepare(self, folder: Path) -> Recipe:
@@ -80,7 +77,7 @@ class RawText:
         self._check_lengths()
         self._check_settings(folder)
         for split in self.splits:
-            self._tokenize(folder, split, self.source, self.control_tokens)
+            self._tokenize(folder, split, self.source)
             self._tokenize(folder, split, self.target)
         first, *others = self.splits
         source, target = (
@@ -88,7 +85,7 @@ class RawText:
             for side in (self.source, self.target)
         )
         for split in self.splits:
-            self._cut(folder, split, source, self.control_tokens)
+            self._cut(folder, split, source)
             self._cut(folder, split, target)
         self._check_way_back(folder, first, target)
         self._parse(folder)
@@ -101,12 +98,6 @@ class RawText:
     def _raw(self, split: str, side: Side) -> str:
         plain = f"{self.splits[split]}.{side.language}"
         return plain if Path(plain).exists() else f"{plain}.gz"
-
-    def _lines(self, split: str, side: Side, control: Collection[str]) -> Iterator[tuple[list[str], str]]:
-        """The control tokens of each raw line, and the rest of it."""
-        for line in read_lines(self._raw(split, side)):
-            first, rest = cut_control_tokens(line.split(), control)
-            yield first, " ".join(rest) if first else line
 
     def _check_folder(self, folder: Path) -> None:
         """Raise FileExistsError if files of others would be taken for those of a former call."""
@@ -142,7 +133,7 @@ class RawText:
     def _warn(self, path: str, side: Side, text: list[str]) -> None:
         """Warn of what shows that text is not raw, or has tokens that are not words of it."""
         for kind, (pattern, share, what) in _NOT_RAW.items():
-            if (kind == "tags" and self.control_tokens) or (kind != "escapes" and side.tokenizer == "none"):
+            if kind != "escapes" and side.tokenizer == "none":
                 continue
             found = [match[0] for line in text if (match := pattern.search(line))]
             if len(found) > share * len(text):
@@ -155,7 +146,6 @@ class RawText:
             "sides": [{**asdict(side), "folder": ""} for side in sides],
             "size": self.size,
             "joined": self.joined,
-            "control_tokens": list(self.control_tokens),
             "parser": parser_settings(self.parser, self.options),
             "text": {f"{split}.{s.language}": checksum(self._raw(split, s)) for split in self.splits for s in sides},
         }
@@ -173,13 +163,13 @@ class RawText:
         with written(str(path)) as file:
             json.dump(settings, file, indent=1, ensure_ascii=False)
 
-    def _tokenize(self, folder: Path, split: str, side: Side, control: Collection[str] = ()) -> None:
+    def _tokenize(self, folder: Path, split: str, side: Side) -> None:
         path = folder / "words" / f"{split}.{side.language}"
         if path.exists():
             return
         total = sum(1 for _ in read_lines(self._raw(split, side)))
         with progress_bar(desc=f"{path.name}: words", total=total, unit=" lines") as bar, written(str(path)) as file:
-            lines = (text for _, text in self._lines(split, side, control))
+            lines = read_lines(self._raw(split, side))
             while some := list(islice(lines, _LINES)):
                 file.writelines(" ".join(words) + "\n" for words in side.words(some))
                 bar.update(len(some))
@@ -214,16 +204,14 @@ class RawText:
                 )
         return replace(side, codes=name, sha256=checksum(path), folder=folder)
 
-    def _cut(self, folder: Path, split: str, side: Side, control: Collection[str] = ()) -> None:
+    def _cut(self, folder: Path, split: str, side: Side) -> None:
         path = folder / f"{split}.{side.language}"
         if path.exists():
             return
-        raw, words = self._lines(split, side, control), read_lines(folder / "words" / path.name)
-        total = sum(1 for _ in read_lines(folder / "words" / path.name))
-        with progress_bar(desc=f"{path.name}: pieces", total=total, unit=" lines") as bar, written(str(path)) as file:
-            for (first, _), line in zip(raw, words, strict=True):
-                file.write(" ".join([*first, *filter(None, [side.cut(line.split())])]) + "\n")
-                bar.update()
+        lines = list(read_lines(folder / "words" / path.name))
+        with written(str(path)) as file:
+            for line in progress_bar(lines, desc=f"{path.name}: pieces", unit=" lines"):
+                file.write(side.cut(line.split()) + "\n")
 
     def _check_way_back(self, folder: Path, split: str, side: Side) -> None:
         """Say how much of a text comes back from its pieces. Raises ValueError: a translation could not be right."""

@@ -241,7 +241,7 @@ def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
         choices=[str(kind) for kind in TreeDecoder],
         default=str(TreeDecoder.mst),
         help="mst: the best tree, possibly non-projective (Chu-Liu-Edmonds, as in the paper); eisner: the best "
-        "projective tree; greedy: the best head of every word, possibly with cycles or without a root (default: mst)",
+        "projective tree (default: mst)",
     )
     add(
         "--evidence",
@@ -352,8 +352,7 @@ def add_parsers(parser: argparse.ArgumentParser, of_model: bool = True) -> None:
     help = "parser of the source (default: that of the model's checkpoint or data, if there is one; stanza)"
     add("--parser", choices=list(find_parsers()), default=default, help=help)
     for option in fields(ParserOptions):
-        flag = {"action": "store_true"} if option.type is bool else {}
-        add(f"--{option.name.replace('_', '-')}", **option.metadata, **flag)
+        add(f"--{option.name.replace('_', '-')}", **option.metadata)
 
 
 def parser_options(args: argparse.Namespace) -> ParserOptions:

@@ -27,9 +27,8 @@ from itertools import zip_longest
 from ..data.parsers import ParserOptions
 from ..evaluate.tables import format_table
 from ..trees.alignment import align_tree
-from ..trees.conllu import Sentence, TreeFormatError, behind_tokens, quoted, read_conllu, without_parse
+from ..trees.conllu import Sentence, TreeFormatError, quoted, read_conllu, without_parse
 from ..trees.edits import edited
-from ..trees.subwords import cut_control_tokens
 from . import verb
 
 MINUS = "\N{MINUS SIGN}"
@@ -199,8 +198,7 @@ class GivenTrees:
         Raises TreeFormatError: it cannot be parsed.
         """
         self.loaded.choose_parser(parser, options)
-        control, words = cut_control_tokens(sentence.forms, self.loaded.task.control_tokens)
-        tree = behind_tokens(align_tree(self.loaded.task.load_parser().parse([words])[0], words, place), control)
+        tree = align_tree(self.loaded.task.load_parser().parse([sentence.forms])[0], sentence.forms, place)
         if not tree.is_parsed:
             raise TreeFormatError(f"{place}: {quoted(' '.join(sentence.forms))} has no parse; give one to change")
         return tree

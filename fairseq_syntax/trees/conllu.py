@@ -156,23 +156,6 @@ def _in_order(line: str, columns: list[str], place: str) -> str:
     return "\t".join(row.get(name, "_") for name in _COLUMNS)
 
 
-def behind_tokens(sentence: Sentence, tokens: list[str]) -> Sentence:
-    """The tree with tokens in front that are not words: dependents of the first root, without label and tag."""
-    if not tokens:
-        return sentence
-    shift, unknown = len(tokens), ["_"] * len(tokens)
-    if not sentence.is_parsed:
-        head = UNPARSED
-    else:
-        head = sentence.heads.index(ROOT) + shift if sentence.heads else ROOT
-    return Sentence(
-        [*tokens, *sentence.forms],
-        [head] * shift + [other + shift if other >= 0 else other for other in sentence.heads],
-        [*unknown, *sentence.deprels],
-        [*unknown, *sentence.upos],
-    )
-
-
 def without_parse(words: list[str]) -> Sentence:
     """These words without a parse: every head is `UNPARSED`, and labels and tags are unknown."""
     unknown = ["_"] * len(words)

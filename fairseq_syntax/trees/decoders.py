@@ -2,5 +2,5 @@
 
 from enum import StrEnum
 
-TreeDecoder = StrEnum("TreeDecoder", "mst eisner greedy")
+TreeDecoder = StrEnum("TreeDecoder", "mst eisner")
 """How a tree is decoded from scores; see `spanning.DECODERS`."""

@@ -1,6 +1,6 @@
 """Trees as bracket sequences, for models that learn to parse as a translation task."""
 
-from .conllu import UNPARSED, Sentence, TreeFormatError
+from .conllu import Sentence
 
 CLOSE = ")"
 
@@ -13,11 +13,8 @@ def linearize(sentence: Sentence) -> list[str]:
     Currey & Heafield (2019) train a Transformer to produce linearised constituency parses; these are dependencies. The
     position of a head among its children is lost.
 
-    Returns 2J tokens, `(label` and `)` for each word. Raises TreeFormatError: the sentence has no parse.
+    Returns 2J tokens, `(label` and `)` for each word.
     """
-    place = f"sentence at line {sentence.line}" if sentence.line else "sentence"
-    if not sentence.is_parsed:
-        raise TreeFormatError(f"{place}: has no parse (head {UNPARSED}); a tree was expected; parse the text first")
     children: list[list[int]] = [[] for _ in sentence.forms]
     roots: list[int] = []
     for word, head in enumerate(sentence.heads):

@@ -117,23 +117,19 @@ class Perturbation:
     def __init__(self, reattach: float, seed: int):
         self.reattach, self.seed = Quota(reattach), seed
 
-    def __call__(self, number: int, before: Sentence, replacement: Sentence | str | None = None) -> Sentence:
-        """The sentence with this number, from 0, and a new tree.
+    def __call__(self, number: int, before: Sentence, kind: str | None = None) -> Sentence:
+        """The sentence with this number, from 0, and a new tree: one of `KINDS`, if it is given, before words are
+        reattached.
 
-        The `replacement` of its tree, before words are reattached, is a sentence with heads and labels for the same
-        words, the name of one of `KINDS`, or None.
-
-        Raises TreeFormatError: the tree or its replacement has no root, or several.
+        Raises TreeFormatError: the tree has no root, or several.
         """
         if not before.is_parsed or not before.forms:
             return before
         generator = random.Random(f"{self.seed} {number}")
+        root_of(before.heads, f"sentence {number}")
         after = before
-        if isinstance(replacement, Sentence):
-            after = replace(before, heads=replacement.heads, deprels=replacement.deprels)
-        root_of(after.heads, f"sentence {number}")
-        if isinstance(replacement, str):
-            after = with_heads(before, KINDS[replacement](len(before), generator), generator)
+        if kind:
+            after = with_heads(before, KINDS[kind](len(before), generator), generator)
         heads = after.heads
         after = reattached(after, self.reattach.due(len(before)), generator)
         self.reattach.taken += sum(a != b for a, b in zip(heads, after.heads, strict=True))

@@ -1,4 +1,4 @@
-"""The best tree of each sentence, projective or not, or just the best head of every word.
+"""The best tree of each sentence, projective or not.
 
 Everywhere, sentences are lists of arrays `arc_scores[dependent, head]` (J, J) and of root scores (J,). Higher is
 better, -inf is forbidden (do not use -1e9, next to which small differences are lost), and the diagonal is ignored.
@@ -180,25 +180,9 @@ def _follow(splits: np.ndarray, root: int, last: int, heads: list[int]) -> None:
         todo += [(_COMPLETE_RIGHT, first, middle), (_COMPLETE_LEFT, middle + 1, end)]
 
 
-def greedy(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.ndarray]) -> list[list[int]]:
-    """The best head of every word on its own, or `ROOT`; the result may have cycles, no root, or several.
-
-    Ties go to the root, then to the earliest word. Raises ValueError: shapes disagree, a score is NaN or +inf, or a
-    word has no allowed head.
-    """
-    result = []
-    for number, arcs, roots in _checked(arc_scores, root_scores):
-        scores = np.concatenate([roots[:, None], arcs], axis=1)
-        if len(roots) and (scores.max(1) == -np.inf).any():
-            raise ValueError(_no_tree(number))
-        result.append([int(best) - 1 if best else ROOT for best in scores.argmax(1)] if len(roots) else [])
-    return result
-
-
 DECODERS: dict[str, Callable[..., list[list[int]]]] = {
     TreeDecoder.mst: chu_liu_edmonds,
     TreeDecoder.eisner: eisner,
-    TreeDecoder.greedy: greedy,
 }
 
 

@@ -1,7 +1,7 @@
 """From subwords back to words."""
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Iterable
 from enum import StrEnum
 
 from .text import TreeFormatError, quoted
@@ -29,18 +29,6 @@ def split_words(tokens: list[str], subword_type: str, place: str) -> tuple[list[
         return join_subwords(tokens, subword_type)
     except ValueError as error:
         raise TreeFormatError(f"{place}: {error}") from None
-
-
-def cut_control_tokens(tokens: list[str], control: Collection[str]) -> tuple[list[str], list[str]]:
-    """The tokens at the beginning of a sentence that are `control` tokens, such as <BT>, and the others."""
-    count = next((n for n, token in enumerate(tokens) if token not in control), len(tokens))
-    return tokens[:count], tokens[count:]
-
-
-def encode_words(line: str, control: Collection[str], encode: Callable[[str], str]) -> str:
-    """The tokens of a line, separated by spaces; `encode` is not given the `control` tokens at its beginning."""
-    first, words = cut_control_tokens(line.split(), control)
-    return " ".join([*first, encode(" ".join(words))]) if first else encode(line)
 
 
 def check_length(line: str, subword_type: str, most: int, place: str, option: str = "--max-words") -> None:

@@ -16,22 +16,12 @@ def collapse_to_words(
         arc_scores, root_scores: (T, T), [dependent, head], and (T,), scores or marginals; the diagonal is ignored.
         word_of_token: (T,) 0-based word of each token, in order and without gaps. Leave EOS out of all three.
 
-    Returns arc scores (J, J), [dependent, head], with a zero diagonal, and root scores (J,), float64. Raises
-    ValueError: shapes disagree, or a word has no token.
+    Returns arc scores (J, J), [dependent, head], with a zero diagonal, and root scores (J,), float64.
     """
     arcs, roots = np.array(arc_scores, dtype=np.float64), np.asarray(root_scores, dtype=np.float64)
-    words = np.asarray(word_of_token, dtype=np.int64)
-    if arcs.shape != (len(words), len(words)) or roots.shape != words.shape:
-        raise ValueError(
-            f"{len(words)} tokens with words, but arc scores {arcs.shape} and root scores {roots.shape}; expected "
-            "(T, T) and (T,), without EOS"
-        )
-    steps = np.diff(words, prepend=-1)
-    if not np.isin(steps, (0, 1)).all() or (len(words) and words[0]):
-        raise ValueError(f"the words of the tokens are {words.tolist()}; expected 0, 1, 2, ..., each at least once")
     np.fill_diagonal(arcs, roots)
     # sums of runs, not a product with a 0/1 matrix, in which 0 * -inf would be NaN
-    starts = np.flatnonzero(steps)
+    starts = np.flatnonzero(np.diff(np.asarray(word_of_token, dtype=np.int64), prepend=-1))
     if len(starts):
         arcs = np.add.reduceat(np.add.reduceat(arcs, starts, axis=0), starts, axis=1)
     collapsed_roots = arcs.diagonal().copy()

@@ -171,13 +171,6 @@ def _(world):
     return world.refused("--only-syntax", "--overwrite", destdir="bin", splits=["test"])
 
 
-@case("are unknown (…): other splits have those of another parser", "100.0 % of the deprels of split 'train'")
-def _(world):
-    path = world.text / "train.en.conllu"
-    path.write_text(path.read_text().replace("\td", "\tother-d"))
-    return world.refused("--only-syntax", "--overwrite", destdir="bin", splits=["train"])
-
-
 @case(
     "in the binarized text, but … in the trees; the text was changed after the trees were added",
     "split 'test', line 1: ",

@@ -88,7 +88,7 @@ def python(code: str) -> subprocess.CompletedProcess:
 LIGHT = """
 import sys
 import fairseq_syntax, fairseq_syntax.cli.program
-from fairseq_syntax.trees import read_conllu
+from fairseq_syntax.trees.conllu import read_conllu
 print(sorted({name.split(".")[0] for name in sys.modules} & {"torch", "fairseq", "numpy", "matplotlib", "scipy"}))
 """
 

@@ -9,8 +9,8 @@ from fairseq_syntax import pretrained
 from fairseq_syntax.systems.parser.parse import OwnParser
 from fairseq_syntax.systems.pascal import PascalTransformerModel
 from fairseq_syntax.tools import dir as dir_verb
-from fairseq_syntax.trees import TreeFormatError, edited
-from fairseq_syntax.trees.conllu import without_parse
+from fairseq_syntax.trees.conllu import TreeFormatError, without_parse
+from fairseq_syntax.trees.edits import edited
 
 SENTENCE = "the child with the boys that some birds helped admires two fish ."
 TRANSLATION = "das kind mit den jungen , dem einige vögel halfen , bewundert zwei fische ."

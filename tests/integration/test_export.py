@@ -84,19 +84,6 @@ def test_ctranslate2_translates_as_the_checkpoint(corpus, planted, tmp_path, cap
     assert same >= 0.98 * len(outputs[0]), [pair for pair in zip(*outputs, strict=True) if pair[0] != pair[1]]
 
 
-def test_tags_are_source_features(planted, tmp_path, capfd):
-    """Sentences of the validation set with gold tags; raw text has none."""
-    pytest.importorskip("ctranslate2")
-    served = tmp_path / "served"
-    assert exported((planted[0], pretrained.checkpoint("agreement-tag")), "ctranslate2", served) == 0
-    assert differences(capfd) < 1e-5
-    (tmp_path / "in").write_text("a dog sleeps .\n")
-    assert translate.main([str(served), "--input", str(tmp_path / "in"), "--output", str(tmp_path / "out")]) == 1
-    assert "reads tags; give CTranslate2 pieces as word\uffe8label" in capfd.readouterr().err
-    assert exported((planted[0], pretrained.checkpoint("agreement-tag")), "fairseq", tmp_path / "plain") == 1
-    assert "tag_transformer cannot be exported, because fairseq has no such network" in capfd.readouterr().err
-
-
 @pytest.mark.parametrize(("to", "options"), [("fairseq", []), ("ctranslate2", []), ("ctranslate2", ["int8"])])
 def test_another_model_than_the_checkpoint_is_an_error(planted, to, options, tmp_path, capfd, monkeypatch):
     """One layer norm is larger by a hundredth: nothing is written, and what differs is said; in int8, that is all."""
@@ -154,9 +141,7 @@ def test_a_damaged_validation_set_is_not_taken_for_a_missing_one(planted, tmp_pa
     assert "has no validation set" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("arch", "to"), [("pascal_transformer_tiny", "ctranslate2"), ("sa_nmt_shared_tiny", "fairseq")]
-)
+@pytest.mark.parametrize(("arch", "to"), [("tag_transformer_tiny", "ctranslate2"), ("sa_nmt_shared_tiny", "fairseq")])
 def test_what_no_other_program_computes_is_refused(data_bin, trained, arch, to, tmp_path, capfd):
     checkpoint = trained(arch) / "checkpoint_last.pt"
     options = [str(data_bin), "--path", str(checkpoint), "--to", to, "--output", str(tmp_path / "plain")]

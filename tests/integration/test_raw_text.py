@@ -2,7 +2,6 @@
 
 import math
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from fairseq.models import ARCH_MODEL_REGISTRY
@@ -69,7 +68,7 @@ def test_generate_interactive_and_hub_agree(trained, data_bin, raw, arch, side):
     padding = SIDES[side]
     model = trained(arch, *padding)
     checkpoint = model / "checkpoint_last.pt"
-    trees = {"parser": "conllu", "parser_model": f"{raw}.en.conllu", "parser_unparsed": "accept"}
+    trees = {"parser": "conllu", "parser_model": f"{raw}.en.conllu"}
     lines = Path(f"{raw}.en").read_text(encoding="utf-8").splitlines()
     expected = commands.generate(raw.parent / "data", checkpoint, "--batch-size", 5, *padding)
     assert sorted(expected) == list(range(len(lines)))
@@ -92,28 +91,6 @@ def test_generate_interactive_and_hub_agree(trained, data_bin, raw, arch, side):
     assert_same_hypotheses(hub_hypotheses(hub, found), expected)
     hub = open_hub(arch, model, data_bin, **trees)
     assert hub.translate(lines[0], **SEARCH) == expected[0][1]
-
-
-def test_control_tokens_are_no_words_of_the_trees(trained, raw, data_bin):
-    """In front of binarized data, of lines of fairseq-interactive, and of sentences of the hub."""
-    lines = [f"<2de> {line}" for line in Path(f"{raw}.en").read_text(encoding="utf-8").splitlines()]
-    folder = raw.parent / "control"
-    folder.mkdir()
-    for name in ("text.de", "text.en.conllu"):
-        (folder / name).write_bytes((raw.parent / name).read_bytes())
-    (folder / "text.en").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    options = ["--srcdict", data_bin / "dict.en.txt", "--tgtdict", data_bin / "dict.de.txt", "--syntax-dicts", data_bin]
-    data = folder / "data"
-    binarize({"test": folder / "text"}, data, *options, "--allow-unparsed", "--control-tokens", "<2de>")
-    model, trees = trained(PASCAL), folder / "text.en.conllu"
-    expected = commands.generate(data, model / "checkpoint_last.pt", "--batch-size", 5)
-    given = ["--parser", "conllu", "--parser-model", trees, "--parser-unparsed", "accept"]
-    assert_same_hypotheses(
-        commands.interactive(data, model / "checkpoint_last.pt", folder / "text.en", *given, *BATCHES), expected
-    )
-    hub = open_hub(PASCAL, model, data, parser="conllu", parser_model=trees)
-    hub.bpe = SimpleNamespace(encode=lambda text: "@@ ".join([text[:1], text[1:]]) if "<" in text else text, decode=str)
-    assert [hub.src_dict.string(hub.encode(line)) for line in lines[:2]] == [f"<unk> {line[6:]}" for line in lines[:2]]
 
 
 def test_words_spelled_like_symbols_are_unknown(trained, data_bin):

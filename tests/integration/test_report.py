@@ -11,7 +11,7 @@ from fairseq_syntax.evaluate.corpus import Corpus, System
 from fairseq_syntax.evaluate.metrics import METRICS
 from fairseq_syntax.evaluate.report import _sentences, marked, most_different
 from fairseq_syntax.tools import report
-from fairseq_syntax.trees import Sentence
+from fairseq_syntax.trees.conllu import Sentence
 
 EVIL = "<script>alert(1)</script> \"q\" 'a' & \x07 \u202eאבג </td></table>"
 SOURCES = ["the dog sees the cat", "a bird sings", f"the {EVIL}"]

@@ -5,22 +5,17 @@ for. The module defines
 
     READS          the fields of `ParserOptions` that it reads
     NEEDS          those of them that must be given (may be left out)
-    load           (options, lenient) -> `Parser`, as in `load_parser`
+    load           (options) -> `Parser`, as in `load_parser`
 
 Other packages declare such a module by an entry point of the group `fairseq_syntax.parsers`.
 """
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import entry_points
-from typing import Optional, Protocol, TypeAlias
+from typing import Optional, Protocol
 
-from tqdm import tqdm
-
-from ...progress import progress_bar
 from ...trees.conllu import Sentence, TreeFormatError, quoted
 from ...trees.universal_dependencies import universal_labels
 from ..text.languages import language_of
@@ -28,11 +23,6 @@ from ..text.languages import language_of
 GROUP = "fairseq_syntax.parsers"
 """Entry points of other packages."""
 
-Progress: TypeAlias = bool | tqdm
-"""Whether to show a bar on stderr; or an existing bar to move."""
-
-# A CoNLL-U line cannot hold these inside a word; every other character, spaces of all kinds included, survives.
-_NOT_IN_CONLLU = ("\t", "\n", "\r")
 _LONGEST_CAUSE = 150  # characters of another program's error that a message quotes
 
 MODULES: dict[str, str] = {
@@ -61,20 +51,16 @@ class ParserOptions:
         "stanza: folder of the models, which are downloaded if missing (default: Stanza's own)"
     )
     parser_device: Optional[str] = _option("cpu, cuda, cuda:1, … (default: a GPU if the parser finds one)")
-    parser_lowercase: bool = field(
-        default=False, metadata={"help": "lowercase words for the parser only; the text keeps its case"}
-    )
 
 
 class Parser(Protocol):
     """Anything that makes dependency trees of tokenised sentences.
 
-    It may have attributes: `longest`, the number of words that it reads at most; `in_turn`, True if it returns the
-    trees of equal sentences one after the other, so that a second call returns others; `withholds`, True if it returns
+    It may have attributes: `longest`, the number of words that it reads at most; `withholds`, True if it returns
     sentences without a parse on purpose.
     """
 
-    def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
+    def parse(self, sentences: list[list[str]]) -> list[Sentence]:
         """One tree for each sentence, in the same order, over exactly its words, without multi-word ranges.
 
         The empty sentence gets the empty tree. Raises TreeFormatError: a sentence has no tree or cannot be parsed.
@@ -87,13 +73,12 @@ def find_parsers() -> dict[str, str]:
     return dict(sorted(({point.name: point.value for point in entry_points(group=GROUP)} | MODULES).items()))
 
 
-def load_parser(name: str, options: ParserOptions, language: str | None = None, lenient: bool = False) -> Parser:
+def load_parser(name: str, options: ParserOptions, language: str | None = None) -> Parser:
     """Load a parser of `find_parsers`.
 
     Args:
         options: any object with the fields of `ParserOptions`.
         language: of the text, where the options name none.
-        lenient: whether sentences without a parse are accepted: broken trees of a file are then left out.
 
     Raises ValueError: no such parser, or options that do not go with it; TreeFormatError: it cannot be loaded.
     """
@@ -104,8 +89,7 @@ def load_parser(name: str, options: ParserOptions, language: str | None = None, 
         module = importlib.import_module(modules[name])
     except ImportError as error:
         raise TreeFormatError(f"--parser {name}: {modules[name]} cannot be imported ({error})") from None
-    names = [option.name for option in fields(ParserOptions) if option.name != "parser_lowercase"]
-    values = {name: getattr(options, name) for name in names}
+    values = {option.name: getattr(options, option.name) for option in fields(ParserOptions)}
     for option, value in values.items():
         if value is not None and option not in module.READS:
             raise ValueError(f"--{option.replace('_', '-')} is not read by --parser {name}; leave it out")
@@ -113,36 +97,7 @@ def load_parser(name: str, options: ParserOptions, language: str | None = None, 
             raise ValueError(f"--parser {name}: needs --{option.replace('_', '-')}")
     chosen = ParserOptions(**values)
     code = chosen.parser_language or (language and language_of(language).stanza)
-    parser = module.load(replace(chosen, parser_language=code), lenient)
-    return Lowercased(parser) if getattr(options, "parser_lowercase", False) else parser
-
-
-class Lowercased:
-    """A parser that sees words in lower case."""
-
-    def __init__(self, parser: Parser):
-        self._parser = parser
-
-    def __getattr__(self, name: str):
-        return getattr(self._parser, name)
-
-    def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
-        """See `Parser.parse`."""
-        trees = self._parser.parse([[word.lower() for word in words] for words in sentences], progress)
-        for tree, words in zip(trees, sentences, strict=True):
-            if len(tree) == len(words):
-                tree.forms = list(words)
-        return trees
-
-
-@contextmanager
-def moving_bar(progress: Progress, total: int) -> Iterator[Callable[[int], object]]:
-    """A function to call with the number of sentences, of `total`, parsed since the last call."""
-    if not isinstance(progress, bool):
-        yield progress.update
-        return
-    with progress_bar(total=total, unit="sent", disable=not progress) as bar:
-        yield bar.update
+    return module.load(replace(chosen, parser_language=code))
 
 
 def made_tree(program: str, words: list[str], forms: list[str], heads: list[int], labels, tags) -> Sentence:
@@ -159,14 +114,3 @@ def first_line(error: Exception) -> str:
     """What another program says, in one line for the end of a message."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text if len(text) <= _LONGEST_CAUSE else text[:_LONGEST_CAUSE] + '…'}"
-
-
-def check_words(sentences: list[list[str]]) -> None:
-    """Raise TreeFormatError if there is an empty word or one that CoNLL-U cannot hold."""
-    for words in sentences:
-        for word in words:
-            if not word or any(character in word for character in _NOT_IN_CONLLU):
-                raise TreeFormatError(
-                    f"sentence {quoted(' '.join(words))}: the word {quoted(word)} cannot be parsed; "
-                    "words are not empty and hold no tab or line end; clean the text"
-                )

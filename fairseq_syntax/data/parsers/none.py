@@ -1,12 +1,12 @@
 """No parse: text as it is, for models that translate with and without one."""
 
 from ...trees.conllu import Sentence, without_parse
-from . import Parser, ParserOptions, Progress, check_words, moving_bar
+from . import Parser, ParserOptions
 
 READS = ()
 
 
-def load(options: ParserOptions, lenient: bool) -> Parser:
+def load(options: ParserOptions) -> Parser:
     """See `load_parser`."""
     return NoParser()
 
@@ -16,9 +16,6 @@ class NoParser:
 
     withholds = True
 
-    def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
+    def parse(self, sentences: list[list[str]]) -> list[Sentence]:
         """See `Parser.parse`."""
-        check_words(sentences)
-        with moving_bar(progress, len(sentences)) as advance:
-            advance(len(sentences))
-            return [without_parse(words) for words in sentences]
+        return [without_parse(words) for words in sentences]

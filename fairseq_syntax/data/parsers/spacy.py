@@ -4,7 +4,7 @@ import logging
 
 from ...trees.conllu import ROOT, Sentence, TreeFormatError
 from ..text.tokenizers import load_pipeline
-from . import Parser, ParserOptions, Progress, check_words, first_line, made_tree, moving_bar
+from . import Parser, ParserOptions, first_line, made_tree
 
 READS = ("parser_model", "parser_device")
 NEEDS = ("parser_model",)
@@ -14,7 +14,7 @@ _UNUSED = ["ner", "entity_linker", "lemmatizer", "trainable_lemmatizer", "textca
 _UPOS = frozenset("ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split())
 
 
-def load(options: ParserOptions, lenient: bool) -> Parser:
+def load(options: ParserOptions) -> Parser:
     """See `load_parser`."""
     assert options.parser_model is not None  # see NEEDS
     return SpacyParser(options.parser_model, options.parser_device)
@@ -51,11 +51,10 @@ class SpacyParser:
         if not self._pipeline.has_pipe("parser"):
             raise TreeFormatError(f"--parser-model {model}: this pipeline has no dependency parser; give one that does")
 
-    def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
+    def parse(self, sentences: list[list[str]]) -> list[Sentence]:
         """See `Parser.parse`."""
         from spacy.tokens import Doc
 
-        check_words(sentences)
         trees = [Sentence([], [], [], []) for _ in sentences]
         filled = [i for i, words in enumerate(sentences) if words]
         # told that a sentence starts nowhere else, the parser does not cut it
@@ -63,11 +62,8 @@ class SpacyParser:
             Doc(self._pipeline.vocab, sentences[i], sent_starts=[word == 0 for word in range(len(sentences[i]))])
             for i in filled
         )
-        with moving_bar(progress, len(sentences)) as advance:
-            advance(len(sentences) - len(filled))
-            for i, document in zip(filled, self._pipeline.pipe(documents), strict=True):
-                trees[i] = _tree(document, sentences[i])
-                advance(1)
+        for i, document in zip(filled, self._pipeline.pipe(documents), strict=True):
+            trees[i] = _tree(document, sentences[i])
         return trees
 
 

@@ -8,29 +8,27 @@ from pickle import UnpicklingError
 from typing import TYPE_CHECKING
 
 from ...trees.conllu import Sentence, TreeFormatError
-from . import Parser, ParserOptions, Progress, check_words, first_line, made_tree, moving_bar
+from . import Parser, ParserOptions, first_line, made_tree
 
 if TYPE_CHECKING:
     import stanza
 
 READS = ("parser_language", "parser_dir", "parser_tagger", "parser_model", "parser_device")
 
+_CHUNK = 500  # sentences a call; Stanza is fastest on some hundred of about one length
 _TAGGER_BATCH = 2000  # sentences
 _PARSER_BATCH = 5000  # words
 
 
-def load(options: ParserOptions, lenient: bool) -> Parser:
+def load(options: ParserOptions) -> Parser:
     """See `load_parser`."""
-    parser = StanzaParser(
+    return StanzaParser(
         options.parser_language or "en",
         options.parser_dir,
         options.parser_tagger,
         options.parser_model,
         options.parser_device,
     )
-    if lenient:  # a parser that cannot be loaded is an error still
-        parser.parse([["."]])
-    return parser
 
 
 class StanzaParser:
@@ -46,7 +44,6 @@ class StanzaParser:
         tagger, parser: model files that Stanza trained, without pre-trained vectors. Both or neither. The lemmas that
             the parser asks for are then the words themselves.
         device: "cpu", "cuda", …; None takes a GPU where there is one.
-        chunk: sentences a call. Stanza is fastest on some hundred sentences of about one length.
     """
 
     def __init__(
@@ -56,7 +53,6 @@ class StanzaParser:
         tagger: str | Path | None = None,
         parser: str | Path | None = None,
         device: str | None = None,
-        chunk: int = 500,
     ):
         if (tagger is None) != (parser is None):
             raise ValueError("--parser-tagger and --parser-model are both files of Stanza's: give both, or neither")
@@ -65,35 +61,25 @@ class StanzaParser:
         self.tagger = tagger
         self.parser = parser
         self.device = device
-        self.chunk = chunk
         self._pipeline: stanza.Pipeline | None = None
 
-    def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
+    def parse(self, sentences: list[list[str]]) -> list[Sentence]:
         """See `Parser.parse`. Raises TreeFormatError if Stanza or its models are missing or it changed a word, too.
 
-        Sentences are sorted by length and parsed `chunk` at a time. How they are grouped can change the last bits of
+        Sentences are sorted by length and parsed some at a time. How they are grouped can change the last bits of
         the scores and so, in a near tie, a tree.
         """
-        check_words(sentences)
         trees = [Sentence([], [], [], []) for _ in sentences]
         # Stanza fails on empty sentences, and is fast on sentences of one length
         order = sorted((i for i, words in enumerate(sentences) if words), key=lambda i: len(sentences[i]))
         if not order:
             return trees
         pipeline = self._pipeline = self._pipeline or self._load()
-        with moving_bar(progress, len(sentences)) as advance:
-            advance(len(sentences) - len(order))
-            for start in range(0, len(order), self.chunk):
-                indices = order[start : start + self.chunk]
-                parsed = pipeline([sentences[i] for i in indices]).sentences
-                if len(parsed) != len(indices):
-                    raise TreeFormatError(
-                        f"Stanza turned {len(indices)} sentences into {len(parsed)}; it must keep them "
-                        "as they are (tokenize_pretokenized); install the tested version of stanza"
-                    )
-                for i, result in zip(indices, parsed, strict=True):
-                    trees[i] = _tree(result, sentences[i])
-                advance(len(indices))
+        for start in range(0, len(order), _CHUNK):
+            indices = order[start : start + _CHUNK]
+            parsed = pipeline([sentences[i] for i in indices]).sentences
+            for i, result in zip(indices, parsed, strict=True):
+                trees[i] = _tree(result, sentences[i])
         return trees
 
     def _load(self) -> "stanza.Pipeline":
@@ -124,19 +110,13 @@ class StanzaParser:
             )
         except Exception as error:  # of Stanza, requests, pickle and torch; all mean "no parser"
             arguments = f"{self.language!r}" + (f", model_dir={options['dir']!r}" if "dir" in options else "")
-            why = (
-                f"Stanza {stanza.__version__} has no parser for language {self.language!r}: looked in "
-                f"{options.get('dir', 'its own folder')} and could not download what is missing; with a network "
-                f'connection, run: python -c "import stanza; stanza.download({arguments})" and copy the folder; or '
-                "give model files with --parser-tagger and --parser-model"
-            )
-            if self.tagger is not None:
-                why = (
-                    f"{self.tagger}, {self.parser}: Stanza {stanza.__version__} cannot load tagger and parser on "
-                    f"device {self.device or 'auto'}; give a tagger and a dependency parser that Stanza trained "
-                    "without pre-trained vectors"
-                )
-            raise TreeFormatError(f"{why}. It says {_describe(error)}") from None  # torch would advise otherwise
+            models = f"{self.tagger}, {self.parser}" if self.tagger else f"language {self.language!r}"
+            raise TreeFormatError(
+                f"{models}: Stanza {stanza.__version__} cannot load tagger and parser on device "
+                f"{self.device or 'auto'}, or download them; give files that Stanza trained without pre-trained "
+                'vectors (--parser-tagger, --parser-model), or, with a network connection, run: python -c "import '
+                f'stanza; stanza.download({arguments})" and copy the folder. It says {_describe(error)}'
+            ) from None  # torch would advise otherwise
 
     def _load_files(self, options: dict) -> "stanza.Pipeline":
         import stanza

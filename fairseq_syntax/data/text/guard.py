@@ -5,13 +5,9 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 
-from ...trees.subwords import JOINER
-
 logger = logging.getLogger(__name__)
 
 _SINGLE = re.compile(r"(?<!\S)\u2581?\w(@@)?(?!\S)")
-_ESCAPED = re.compile(r"& ?(apos|quot|amp|lt|gt|#[0-9]+) ?;")
-_TWICE = re.compile("\uffee ?3")  # see `tokenizers.escape`
 
 ENOUGH = 300
 """Tokens before anything is said."""
@@ -19,23 +15,17 @@ UNKNOWN, MORE = 0.1, 0.05
 """Share of unknown tokens, and what other shares may exceed those of training by, besides three standard errors."""
 CAUSES = {
     "unknown": "is it of another language, in another case, or cut in another way?",
-    "single characters": "is it of another language or script?",
-    "escapes": "was it tokenised with escapes (&apos;)? Give it as it was before",
-    "pieces of pieces": "is it cut into subwords already? Give it as it was before",
+    "single characters": "is it of another language or script, with escapes (&apos;), or cut into subwords already?",
 }
 
 
 def shares(texts: Iterable[str]) -> dict[str, float]:
-    """Of sentences in pieces: single characters, escapes such as &apos;, and pieces cut twice, per piece."""
-    total, counts = 0, dict.fromkeys(("single characters", "escapes", "pieces of pieces"), 0)
+    """Of sentences in pieces: single characters, letters and digits, per piece."""
+    total = single = 0
     for text in texts:
         total += len(text.split())
-        joined = text.replace(" ", "").replace("\u2581", " ") if "\u2581" in text else text.replace("@@ ", "")
-        joined = re.sub(f" ?{JOINER} ?", "", joined)
-        counts["single characters"] += len(_SINGLE.findall(text))
-        counts["escapes"] += len(_ESCAPED.findall(joined))
-        counts["pieces of pieces"] += len(_TWICE.findall(joined))
-    return {name: count / max(total, 1) for name, count in counts.items()}
+        single += len(_SINGLE.findall(text))
+    return {"single characters": single / max(total, 1)}
 
 
 class Guard:

@@ -37,7 +37,7 @@ from .tokenizers import (
 
 FILE = "text.json"
 VERSION = 2
-_PARSER_OPTIONS = {"parser_model", "parser_tagger", "parser_language", "parser_lowercase"}
+_PARSER_OPTIONS = {"parser_model", "parser_tagger", "parser_language"}
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ def _side(settings: dict, path: Path) -> Side:
 def _parser(content: dict) -> dict[str, dict]:
     for options in content.values():
         # parser_dir would be written to; parser_device is of the machine
-        plain = all(value is None or isinstance(value, (str, bool)) for value in options.values())
+        plain = all(isinstance(value, str | None) for value in options.values())
         if not plain or not options.keys() <= _PARSER_OPTIONS:
             raise ValueError(f"parser {content}")
         _refuse_folder(options.get("parser_model") if "spacy" in content else None)

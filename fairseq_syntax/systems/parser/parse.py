@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from fairseq.data import data_utils
 
-from ...data.parsers import Parser, ParserOptions, Progress, check_words, moving_bar
+from ...data.parsers import Parser, ParserOptions
 from ...data.raw_text import GROWING
 from ...pretrained import checkpoint
 from ...trees.conllu import ROOT, Sentence, TreeFormatError, quoted
@@ -25,7 +25,7 @@ NEEDS = ("parser_model",)
 _MOST_ADDED = 100_000
 
 
-def load(options: ParserOptions, lenient: bool) -> Parser:
+def load(options: ParserOptions) -> Parser:
     """See `data.parsers.load_parser`."""
     return OwnParser(options.parser_model, options.parser_device)
 
@@ -63,12 +63,11 @@ class OwnParser:
         only_root = [is_root_label(label) for label in self.model.labels]
         self._only_root = torch.tensor(only_root, device=self.device)
 
-    def parse(self, sentences: list[list[str]], progress: Progress = False) -> list[Sentence]:
+    def parse(self, sentences: list[list[str]]) -> list[Sentence]:
         """See `data.parsers.Parser.parse`.
 
-        Raises TreeFormatError: an empty word or one that CoNLL-U cannot hold; a sentence longer than the model reads.
+        Raises TreeFormatError: a sentence is longer than the model reads.
         """
-        check_words(sentences)
         for words in sentences:
             if len(words) > self.longest:
                 raise TreeFormatError(
@@ -87,13 +86,11 @@ class OwnParser:
             num_tokens_vec=lengths[order],
             max_tokens=max(self.batch_tokens, int(lengths.max())),
         )
-        with moving_bar(progress, len(sentences)) as advance, GROWING:
-            advance(len(sentences) - len(order))
+        with GROWING:
             numbers = self._encode(sentences)
             for batch in batches:
                 for i, parsed in zip(batch, self._batch([numbers[i] for i in batch]), strict=True):
                     trees[i] = Sentence(list(sentences[i]), *parsed)
-                advance(len(batch))
         return trees
 
     def _encode(self, sentences: list[list[str]]) -> list[torch.Tensor]:

@@ -68,12 +68,6 @@ def test_the_format_is_fairseqs(tmp_path):
     assert (tmp_path / "x.idx").read_bytes() == (tmp_path / "y.idx").read_bytes()
 
 
-def test_sentences_side_by_side(tmp_path):
-    reader = ArrayReader(write(tmp_path / "x", [[1, 2], [], [3], [4, 5]], np.uint16))
-    assert reader.starts.tolist() == [0, 2, 2, 3]
-    assert [reader.between(*part).tolist() for part in ((0, 2), (1, 2), (1, 4))] == [[1, 2], [], [3, 4, 5]]
-
-
 def test_what_is_mapped_is_not_in_memory(tmp_path):
     """Neither values nor what the index says of each of a million sentences."""
     writer = ArrayWriter(tmp_path / "x", np.uint16)
@@ -88,8 +82,6 @@ def test_what_is_mapped_is_not_in_memory(tmp_path):
 
 def test_names_of_files(tmp_path):
     assert split_prefix(tmp_path, "train", "en", "de") is None
-    write(tmp_path / "train.de-en.en.words", [[0]], np.uint16)
-    assert split_prefix(tmp_path, "train", "en", "de") == tmp_path / "train.de-en.en"  # languages the other way round
     write(tmp_path / "train.en-de.en.words", [[0]], np.uint16)
     assert split_prefix(tmp_path, "train", "en", "de") == tmp_path / "train.en-de.en"
     assert split_prefix(tmp_path, "valid", "en", "de") is None

@@ -10,7 +10,7 @@ from oracles import forests
 
 from fairseq_syntax.data import invariants
 from fairseq_syntax.data.arrays import ARRAY_TYPES, ArrayReader, ArrayWriter
-from fairseq_syntax.data.invariants import check_arrays, check_trees
+from fairseq_syntax.data.invariants import check_trees
 from fairseq_syntax.trees.conllu import TreeFormatError
 
 ITEMS = [
@@ -40,7 +40,7 @@ def right():
 
 
 def is_right(arrays):
-    """By loops, for one sentence: what `check_arrays` and `check_trees` promise. `arrays` are as on disk."""
+    """By loops, for one sentence: what `check_trees` promises. `arrays` are as on disk."""
     words, heads = arrays["words"], arrays["heads"]
     size = len(heads)
     if words != sorted(words) or sorted(set(words)) != list(range(size + 1)) or words.count(size) != 1:
@@ -69,8 +69,7 @@ def is_right(arrays):
 def test_right_arrays_are_taken(tmp_path, monkeypatch, chunk):
     monkeypatch.setattr(invariants, "_CHUNK", chunk)
     readers = write(tmp_path, right())
-    check_arrays(readers, {"deprels": 10, "upos": 8})
-    check_trees(readers)
+    check_trees(readers, {"deprels": 10, "upos": 8})
     assert all(is_right({name: arrays[i] for name, arrays in right().items()}) for i in range(len(ITEMS)))
 
 
@@ -90,8 +89,7 @@ def test_one_wrong_value_is_found_where_a_loop_finds_it(tmp_path, monkeypatch):
         readers = write(folder, arrays)
         expected = is_right({kind: values[sentence] for kind, values in arrays.items()})
         try:
-            check_arrays(readers, {"upos": 8})
-            check_trees({name: reader for name, reader in readers.items() if name != "distances"})
+            check_trees({name: reader for name, reader in readers.items() if name != "distances"}, {"upos": 8})
         except TreeFormatError as error:
             assert not expected
             assert ": damaged: " in str(error) and (name == "upos" or f"in sentence {sentence};" in str(error))
@@ -107,16 +105,19 @@ def test_wrong_lengths_and_types_are_found(tmp_path, name):
     arrays = right()
     arrays[name][3] = arrays[name][3] + [arrays[name][3][-1]]
     with pytest.raises(TreeFormatError, match="damaged"):
-        check_arrays(write(tmp_path, arrays))
+        check_trees(write(tmp_path, arrays), {})
     arrays[name][3].pop()
+    last = arrays[name].pop()
+    with pytest.raises(TreeFormatError, match=r"damaged: \d+ sentences, but 1\d in "):
+        check_trees(write(tmp_path, arrays), {})
+    arrays[name].append(last)
     readers = write(tmp_path, arrays)
-    check_arrays(readers)
     other = "heads" if name != "heads" else "words"
     readers[name] = ArrayReader(tmp_path / f"x.{other}")
     with pytest.raises(TreeFormatError, match=f"not {ARRAY_TYPES[name].__name__}"):
         if ARRAY_TYPES[name] == ARRAY_TYPES[other]:
             pytest.skip("the same type")
-        check_arrays(readers)
+        check_trees(readers, {})
 
 
 def test_distances_of_another_tree_are_found(tmp_path):
@@ -128,6 +129,5 @@ def test_distances_of_another_tree_are_found(tmp_path):
     rows = forests.distances(heads)
     arrays["distances"][one] = [rows[i][j] for i in range(len(rows)) for j in range(i + 1, len(rows))]
     readers = write(tmp_path, arrays)
-    check_arrays(readers)
     with pytest.raises(TreeFormatError, match=rf"x\.distances\.bin: damaged: distances .* in sentence {one};"):
-        check_trees(readers)
+        check_trees(readers, {})

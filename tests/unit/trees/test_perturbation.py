@@ -19,9 +19,7 @@ from fairseq_syntax.trees.perturbation import (
     Quota,
     reattached,
     reattached_heads,
-    with_heads,
 )
-from fairseq_syntax.trees.random_trees import random_heads
 
 
 def is_tree(heads):
@@ -54,11 +52,9 @@ def test_a_tree_without_one_root_is_refused(heads, roots):
     message = f"the tree has {roots} roots, and perturbed trees have one"
     with pytest.raises(TreeFormatError, match=message):
         reattached_heads(heads, 2, random.Random(1))
-    good = sentence([-1, 0, 1, 2])
-    for other in (None, "random", good):
-        before, other = (good, sentence(heads)) if other is good else (sentence(heads), other)
+    for kind in (None, "random"):
         with pytest.raises(TreeFormatError, match=f"sentence 7: {message}"):
-            Perturbation(0.5, 1)(7, before, other)
+            Perturbation(0.5, 1)(7, sentence(heads), kind)
 
 
 def probabilities(heads, count):
@@ -93,12 +89,6 @@ def test_every_legal_tree_is_as_likely_as_enumeration_says(heads, count):
         assert chisquare([drawn[t] for t in expected], [draws * p for p in expected.values()]).pvalue > 1e-3
 
 
-def test_long_chains_do_not_take_long():
-    for heads in (KINDS["right"](3000, None), KINDS["left"](3000, None)):
-        assert is_tree(reattached_heads(heads, 1, random.Random(1)))
-        assert len(changed(heads, reattached_heads(heads, 3000, random.Random(1)))) == 3000
-
-
 @given(trees(min_words=1), st.integers(), st.data())
 def test_labels_stay_with_their_words_but_for_the_root(heads, seed, data):
     before = sentence(heads)
@@ -107,17 +97,6 @@ def test_labels_stay_with_their_words_but_for_the_root(heads, seed, data):
     assert after.deprels[after.heads.index(ROOT)] == "root" and sorted(after.deprels) == sorted(before.deprels)
     roots = {before.heads.index(ROOT), after.heads.index(ROOT)}
     assert changed(before.deprels, after.deprels) == (roots if len(roots) > 1 else set())
-
-
-@given(trees(min_words=1), st.integers(), st.sampled_from([random_heads, KINDS["left"]]))
-def test_words_tags_and_the_set_of_labels_stay(heads, seed, kind):
-    before = sentence(heads)
-    new = kind(len(heads), random.Random(seed))
-    after = with_heads(before, new, random.Random(seed))
-    assert (after.forms, after.upos, after.heads) == (before.forms, before.upos, new)
-    assert sorted(after.deprels) == sorted(before.deprels)
-    assert after.deprels[after.heads.index(ROOT)] == "root"
-    assert before.heads == heads, "the tree that was given is not touched"
 
 
 def test_chains():

@@ -23,22 +23,13 @@ def middles(heads, word_of_token):
     return [None if p == NO_PARENT else p / 2 for p in doubled.tolist()]
 
 
-def test_types():
-    for make in (list, np.array):
-        heads, word_of_token = make([1, ROOT]), make([0, 1, 2])
-        assert parent_positions(heads, word_of_token).dtype == np.uint16
-        assert parent_first_pieces(heads, word_of_token).dtype == np.int64
-    # As they are read from disk.
+def test_arrays_as_they_are_read_from_disk():
     heads, words = np.array([1, ROOT], dtype=np.int16), np.array([0, 1, 2], dtype=np.uint16)
+    assert parent_positions(heads, words).dtype == np.uint16
     assert parent_positions(heads, words).tolist() == [2, 2, 4]
     assert parent_first_pieces(heads, words).tolist() == [1, 1, 2]
-
-
-def test_long_sentences_keep_clear_of_the_mark_for_no_parent():
-    words = np.arange(32_768)
-    positions = parent_positions(np.full(32_767, 32_766), words)
-    assert positions.max() == 65_534 < NO_PARENT
-    assert positions[0] == 65_532
+    positions = parent_positions(np.full(32_767, 32_766), np.arange(32_768))
+    assert positions.max() == 65_534 < NO_PARENT and positions[0] == 65_532
 
 
 @given(split_forests(unparsed=True))

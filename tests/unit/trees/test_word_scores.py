@@ -1,7 +1,6 @@
 """Scores of pieces summed to scores of words: loops over pieces, an example by hand."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,14 +49,3 @@ def test_forbidden_arcs_stay_forbidden():
     arcs[2, 0] = -np.inf
     word_arcs, word_roots = collapse_to_words(arcs, np.zeros(3), np.array([0, 0, 1]))
     assert word_arcs.tolist() == [[0.0, 0.0], [-np.inf, 0.0]] and word_roots.tolist() == [0.0, 0.0]
-
-
-@pytest.mark.parametrize("words", [[0, 2, 2], [1, 1, 2], [0, 1, 0], [-1, 0, 1]])
-def test_words_without_tokens(words):
-    with pytest.raises(ValueError, match="each at least once"):
-        collapse_to_words(np.zeros((3, 3)), np.zeros(3), np.array(words))
-
-
-def test_shapes_that_disagree():
-    with pytest.raises(ValueError, match=r"3 tokens with words.*without EOS"):
-        collapse_to_words(np.zeros((4, 4)), np.zeros(4), np.array([0, 1, 1]))

@@ -26,11 +26,11 @@ class Chain:
     def __init__(self, options):
         self.label = f"{options.parser_model}-{options.parser_language}"
 
-    def parse(self, sentences, progress=False):
+    def parse(self, sentences):
         return [Sentence(w, [*range(-1, len(w) - 1)], [self.label] * len(w), ["X"] * len(w)) for w in sentences]
 
 
-def load(options, lenient):
+def load(options):
     return Chain(options)
 """
 

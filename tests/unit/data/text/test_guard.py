@@ -5,16 +5,13 @@ import logging
 import pytest
 
 from fairseq_syntax.data.text.guard import Guard, shares
-from fairseq_syntax.data.text.recipe import Side
 
 TEXT = ["the old@@ er dog sees a cat , does n't it ? I do"] * 40
 
 
 def test_shares():
-    assert shares(["a b@@ c dog", "&@@ \uffed apos@@ ; @\uffee@@ 3@"]) == pytest.approx(
-        {"single characters": 3 / 10, "escapes": 1 / 10, "pieces of pieces": 1 / 10}
-    )
-    assert shares(["▁a ▁& ap os; b ▁dog"])["escapes"] == 1 / 6 and set(shares([]).values()) == {0.0}
+    assert shares(["a b@@ c dog", "&@@ \uffed apos@@ ;"]) == pytest.approx({"single characters": 3 / 8})
+    assert set(shares([]).values()) == {0.0}
 
 
 @pytest.mark.parametrize(
@@ -24,8 +21,6 @@ def test_shares():
         (TEXT[:5], 60, ""),  # too little to say
         (TEXT, 60, "14 % of the tokens of this text are unknown: is it of another language"),
         (["t@@ h@@ e o@@ l@@ d"] * 70, 0, "100 % of the tokens of this text are single characters, in training 14 %"),
-        (["the dog & apos ; s cat"] * 60, 0, "14 % of the tokens of this text are escapes, in training 0 %: was it"),
-        (["the old@\uffee3@ er dog @\uffee3@ sees"] * 60, 0, "33 % of the tokens of this text are pieces of pieces"),
     ],
 )  # fmt: skip
 def test_what_is_far_from_training_is_told_once(caplog, texts, unknown, said):
@@ -42,14 +37,6 @@ def test_without_a_recipe_unknown_tokens_count(caplog):
     with caplog.at_level(logging.WARNING):
         guard.count(["x @ @"] * 200, 100)
     assert ["17 % of the tokens of this text are unknown"] == [r.getMessage().split(":")[0] for r in caplog.records]
-
-
-@pytest.mark.parametrize("tokenizer", ["words", "moses", "none"])
-def test_text_that_is_cut_already(tokenizer):
-    """The mark of a piece is none in raw text, so it is seen."""
-    side = Side("en", tokenizer, False, "subword_nmt")
-    assert shares([" ".join(side.words(["the old@@ er dog sees a c@@ at"])[0])])["pieces of pieces"] > 0.1
-    assert shares([" ".join(side.words(["the dog &apos;s cat"])[0])])["escapes"] > 0.1
 
 
 def test_few_lines_of_many_single_characters_are_no_alarm(caplog):

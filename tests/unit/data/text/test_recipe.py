@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairseq_syntax.data.splits import check_directories
 from fairseq_syntax.data.text.languages import language_of
 from fairseq_syntax.data.text.recipe import FILE, Recipe, Side, read_recipe
 from fairseq_syntax.data.text.tokenizers import FORMS, form_of, normalize
@@ -117,7 +116,9 @@ def test_file(sides, tmp_path, monkeypatch):
 
 def test_the_other_direction(sides):
     """A tokeniser, a case and codes belong to a language; a parser with a model, and the shares, to the source."""
-    recipe = Recipe(sides["subword_nmt"], Side("de"), {"spacy": {"parser_model": "en_core_web_sm"}}, {"escapes": 0.1})
+    recipe = Recipe(
+        sides["subword_nmt"], Side("de"), {"spacy": {"parser_model": "en_core_web_sm"}}, {"single characters": 0.1}
+    )
     assert recipe.between("en", "de") is recipe
     assert recipe.between("de", "en") == Recipe(Side("de"), sides["subword_nmt"])
     assert replace(recipe, parser={"none": {}}).between("de", "en").parser == {"none": {}}
@@ -143,21 +144,6 @@ def test_other_codes_are_refused(sides, tmp_path):
         file.write("c a\n")
     with pytest.raises(ValueError, match=r"subword_nmt: missing, or not the file that text\.json names"):
         read_recipe(tmp_path).source.encode("the cat")
-
-
-def test_data_that_are_trained_together_have_one_recipe(tmp_path):
-    """In either direction; data of which nothing is known are accepted."""
-    recipe = Recipe(Side("en"), Side("de"), {"none": {}})
-    given = {"first": recipe, "plain": None, "turned": recipe.between("de", "en"), "upper": recipe}
-    given["lower"] = replace(recipe, source=Side("en", lowercase=True))
-    for name, each in given.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "dict.en.txt").write_text("a 1\n")
-        if each:
-            each.write(tmp_path / name)
-    check_directories(":".join(str(tmp_path / name) for name in ("plain", "first", "turned", "upper")))
-    with pytest.raises(ValueError, match=r"lower/text\.json: differs from .*first/text\.json, so that"):
-        check_directories(":".join(str(tmp_path / name) for name in ("plain", "first", "lower")))
 
 
 @pytest.mark.parametrize(
