@@ -1,7 +1,6 @@
 """A run of `fairseq-syntax preprocess`: all files of a data directory, or none."""
 
 import argparse
-import collections
 import itertools
 import json
 import logging
@@ -242,7 +241,7 @@ class Preprocessing:
             if self.syntax_dicts or keep or "train" not in writers:
                 dictionaries[name] = load_dictionary(path)
             else:
-                dictionaries[name] = tag_dictionary(writers["train"].tag_counts.get(name, collections.Counter()))
+                dictionaries[name] = tag_dictionary(writers["train"].tag_counts[name])
             dictionaries[name].save(str(self.staging / path.name))
         return dictionaries
 
@@ -291,8 +290,8 @@ class Preprocessing:
             ends[f"dict.{self.source}.{tag}.txt"] = f".{self.source}.{array}.idx"
         for name, end in {**ends, RECIPE: ".idx"}.items():
             users = [path.name for path in kept if path.name.endswith(end)]
-            paths = [folder / name for folder in (self.staging, self.destination)]
-            if users and (name in made or self._is_stale(name)) and not _same(*paths):
+            replaced = users and (name in made or self._is_stale(name))
+            if replaced and not _same(self.staging / name, self.destination / name):
                 raise TreeFormatError(
                     f"{self.destination}: {name} would change, but {users[0]} was made with it; give all splits at "
                     "once, another --destdir, or the dictionaries that are there (--srcdict, --tgtdict, --syntax-dicts)"

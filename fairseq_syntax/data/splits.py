@@ -22,7 +22,7 @@ OTHER_POLICY = "choose --sdatt-missing global (of a trained model: --model-overr
 
 
 def check_directories(data: str) -> None:
-    """Raise an error unless `data` names data directories of the same words and recipe, separated as fairseq does."""
+    """Raise an error unless `data` names data directories of the same dictionaries, separated as fairseq does."""
     if not data:
         raise ValueError("no data directory is given; name the one that preprocessing wrote")
     paths = utils.split_paths(data)

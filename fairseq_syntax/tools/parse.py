@@ -53,13 +53,10 @@ def shard_bounds(total: int, index: int, count: int) -> tuple[int, int]:
 
 
 def _shard(text: str) -> tuple[int, int]:
-    try:
-        index, count = (int(number) for number in text.split("/"))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form i/n, such as 0/4") from None
-    if not 0 <= index < count:
-        raise argparse.ArgumentTypeError(f"{text!r} does not exist; shards of n are 0/n to n-1/n")
-    return index, count
+    match = re.fullmatch("([0-9]+)/([0-9]+)", text)
+    if not match or int(match[1]) >= int(match[2]):
+        raise argparse.ArgumentTypeError(f"{text!r} is no shard; those of n are 0/n to n-1/n")
+    return int(match[1]), int(match[2])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

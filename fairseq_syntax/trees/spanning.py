@@ -188,8 +188,6 @@ DECODERS: dict[str, Callable[..., list[list[int]]]] = {
 
 def _checked(arc_scores: Sequence[np.ndarray], root_scores: Sequence[np.ndarray]):
     """Yield each sentence's number, arc scores and root scores, in float64 with -inf on the diagonal."""
-    if len(arc_scores) != len(root_scores):
-        raise ValueError(f"arc scores of {len(arc_scores)} sentences, root scores of {len(root_scores)}")
     for number, (arcs, roots) in enumerate(zip(arc_scores, root_scores, strict=True)):
         arcs, roots = np.array(arcs, dtype=np.float64), np.array(roots, dtype=np.float64)
         if roots.ndim != 1 or arcs.shape != (len(roots), len(roots)):

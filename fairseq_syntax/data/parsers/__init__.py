@@ -56,7 +56,8 @@ class ParserOptions:
 class Parser(Protocol):
     """Anything that makes dependency trees of tokenised sentences.
 
-    It may have attributes: `longest`, the number of words that it reads at most; `withholds`, True if it returns
+    It may have attributes: `longest`, the number of words that it reads at most; `in_turn`, True if it returns the
+    trees of equal sentences one after the other, so that a second call returns others; `withholds`, True if it returns
     sentences without a parse on purpose.
     """
 

@@ -26,6 +26,8 @@ class ConlluParser:
     Raises TreeFormatError: a tree is broken.
     """
 
+    in_turn = True
+
     def __init__(self, path: str | Path):
         self.path = path
         self._trees: dict[tuple[str, ...], list[Sentence]] = {}
@@ -45,12 +47,10 @@ class ConlluParser:
         if not words:
             return Sentence([], [], [], [])
         key = tuple(words)
-        trees = self._trees.get(key)
-        if trees is None:
+        if (trees := self._trees.get(key)) is None:
             raise TreeFormatError(
                 f"{self.path}: no tree for the sentence {quoted(' '.join(words))}; "
                 "parse the tokenised text with fairseq-syntax parse"
             )
-        used = self._used.get(key, 0)
-        self._used[key] = used + 1
-        return trees[min(used, len(trees) - 1)]
+        self._used[key] = used = self._used.get(key, 0) + 1
+        return trees[min(used, len(trees)) - 1]
