@@ -6,7 +6,7 @@ from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from pickle import UnpicklingError
 
-from .checkpoint_options import RefusedOption, check_options
+from .checkpoint_options import refused_option
 from .repair_registry import repair_fairseq
 
 _GROUPS = ("model", "task")
@@ -17,8 +17,6 @@ def reason(error: Exception) -> str:
     if isinstance(error, UnpicklingError):
         # torch says how to load it unsafely
         return "it cannot be unpickled"
-    if isinstance(error, KeyError):
-        return f"no {error.args[0]!r} in it" if error.args else "something is missing in it"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     # torch names the tensor on the second line
     return " ".join(lines[:2])[:200] or type(error).__name__
@@ -47,15 +45,15 @@ def open_checkpoint(path: str | Path) -> Mapping:
         # torch maps files of its present format only
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
         if not isinstance(state, Mapping):
-            raise KeyError("model")
-        check_options(state)
-        return state
-    except RefusedOption as refused:
-        raise RefusedOption(f"{path}: {refused}; do not use this file") from None
+            raise ValueError("no 'model' in it")
+        refused = refused_option(state)
     except Exception as error:  # what other files raise depends on their first bytes; a container may hold itself
         if isinstance(error, OSError) and error.filename:
             raise
         raise no_checkpoint(path, error) from None
+    if refused:
+        raise ValueError(f"{path}: {refused}; do not use this file")
+    return state
 
 
 def options_of(state: Mapping, group: str = "model") -> MutableMapping:

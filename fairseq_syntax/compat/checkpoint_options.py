@@ -21,17 +21,14 @@ _OPERATION = (ast.UnaryOp, ast.unaryop, ast.BinOp, ast.Add, ast.Sub, ast.Mult, a
 _DOWNLOADED = re.compile(r"(?!(?<!.)https://dl\.fbaipublicfiles\.com/)(https?|s3)://", re.IGNORECASE)
 
 
-class RefusedOption(ValueError):
-    """An option of a checkpoint that is not a plain value; says which, what was found, and why it is refused."""
-
-
-def check_options(state: Mapping) -> None:
-    """Raise RefusedOption unless all options of a checkpoint, as it is in its file, are plain values."""
+def refused_option(state: Mapping) -> str | None:
+    """What is wrong with an option of a checkpoint, as it is in its file; None if all are plain values."""
     with warnings.catch_warnings(action="ignore"):  # of what is parsed
         for place, value in (pair for key in ("args", "cfg") for pair in _values(state.get(key), key)):
             if reason := _danger(place.rpartition(".")[2], value):
                 place, value = (ascii(text[:60])[1:-1] + "…" * (len(text) > 60) for text in (place, repr(value)))
-                raise RefusedOption(f"option {place} is {value}, {reason}")
+                return f"option {place} is {value}, {reason}"
+    return None
 
 
 def _values(value: Any, place: str) -> Iterator[tuple[str, Any]]:

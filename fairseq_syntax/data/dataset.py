@@ -89,6 +89,20 @@ class SyntaxPairDataset(LanguagePairDataset):
         dataset._attach(syntax, syntax_inputs)
         return dataset
 
+    @classmethod
+    def for_inference(cls, task, src_tokens, src_lengths, constraints, **syntax):
+        """Encoded sentences in their order, padded on the side that `--left-pad-source` says."""
+        return cls(
+            src_tokens,
+            src_lengths,
+            task.source_dictionary,
+            tgt_dict=task.target_dictionary,
+            left_pad_source=task.cfg.left_pad_source,
+            shuffle=False,
+            constraints=constraints,
+            **syntax,
+        )
+
     def of_part(self, epoch, parts, seed):
         """A copy that iterates over one of the `parts` of an epoch; `epoch`, from 1, is fairseq's and counts parts.
 

@@ -66,8 +66,7 @@ def _check_tree(readers: Mapping[str, ArrayReader], i: int, heads: np.ndarray) -
     steps = np.diff(words.astype(np.int32), prepend=-1, append=len(heads) + 1)
     if not np.isin(steps, (0, 1)).all() or not (steps[-2:] == 1).all():
         _refuse(readers["words"], i, "words that do not go 0, 0, 1, …")
-    unparsed = heads == UNPARSED
-    if (heads >= len(heads)).any() or ((heads < ROOT).any() and not unparsed.all()):
+    if (heads >= len(heads)).any() or ((heads < ROOT).any() and not (heads == UNPARSED).all()):
         _refuse(readers["heads"], i, "a head that is not one of its words")
     if find_cycle(heads.tolist()):
         _refuse(readers["heads"], i, "heads that form a cycle")

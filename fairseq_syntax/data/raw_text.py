@@ -244,16 +244,8 @@ class RawText(Task):
         syntax = None
         if self.required_inputs:
             syntax = [getattr(ids, "syntax", None) or self._parse_ids(ids.tolist()) for ids in src_tokens]
-        return SyntaxPairDataset(
-            src_tokens,
-            src_lengths,
-            self.src_dict,
-            tgt_dict=self.tgt_dict,
-            left_pad_source=self.cfg.left_pad_source,
-            shuffle=False,
-            constraints=constraints,
-            syntax=syntax,
-            syntax_inputs=self.required_inputs,
+        return SyntaxPairDataset.for_inference(
+            self, src_tokens, src_lengths, constraints, syntax=syntax, syntax_inputs=self.required_inputs
         )
 
     def inference_step(self, generator, models, sample, prefix_tokens=None, constraints=None):

@@ -63,11 +63,10 @@ def write_plain(loaded, folder: Path) -> None:
 
     from ..checkpoints import load_state
     from ..decoding.search import write_search
+    from ..options import as_namespace
     from ..task import SyntaxTranslationConfig
 
-    task, options = loaded.task, load_state(loaded.path)["cfg"].model
-    if not isinstance(options, argparse.Namespace):
-        raise ValueError(f"{loaded.path}: was trained by fairseq-hydra-train; train with fairseq-train to export")
+    task, options = loaded.task, as_namespace(load_state(loaded.path)["cfg"].model)
     own = vars(SyntaxTranslationConfig()).keys() - vars(TranslationConfig()).keys()
     ours = [key for key in vars(options) if key in own or key.startswith(("planted_", "parser_"))]
     values = {key: value for key, value in vars(options).items() if key not in ours}

@@ -72,8 +72,9 @@ class RawText:
         is of other text or settings, the two sides of a split differ in length, there is no tokeniser or parser, or
         the training target does not come back as it was; OSError: a file is missing.
         """
-        self._check_folder(folder)
         folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / "settings.json").exists() and any(folder.iterdir()):
+            raise FileExistsError(f"--raw {folder}: holds what this command did not write; name another folder")
         self._check_lengths()
         self._check_settings(folder)
         for split in self.splits:
@@ -98,17 +99,6 @@ class RawText:
     def _raw(self, split: str, side: Side) -> str:
         plain = f"{self.splits[split]}.{side.language}"
         return plain if Path(plain).exists() else f"{plain}.gz"
-
-    def _check_folder(self, folder: Path) -> None:
-        """Raise FileExistsError if files of others would be taken for those of a former call."""
-        names = [f"{split}.{side.language}*" for split in self.splits for side in (self.source, self.target)]
-        done = (folder / "settings.json").exists()
-        found = [] if done else [path for name in ("words", "codes*", *names) for path in folder.glob(name)]
-        found += [Path(path) for path in self.splits.values() if Path(path).resolve().parent == folder.resolve()]
-        if found:
-            raise FileExistsError(
-                f"--raw {folder}: {found[0]} is there, which this command did not write; name another folder"
-            )
 
     def _check_lengths(self) -> None:
         for split, prefix in self.splits.items():

@@ -16,7 +16,7 @@ from fairseq.data.fasta_dataset import FastaDataset
 from omegaconf import OmegaConf
 
 from fairseq_syntax.compat.checkpoint_files import open_checkpoint
-from fairseq_syntax.compat.checkpoint_options import RefusedOption, check_options
+from fairseq_syntax.compat.checkpoint_options import refused_option
 from fairseq_syntax.data.length_table import length_table_path, write_length_table
 
 SHAPES = {
@@ -131,14 +131,12 @@ def test_values_of_stock_models_load(text, tmp_path):
     ],
 )
 def test_what_does_more_than_compute(text):
-    with pytest.raises(RefusedOption):
-        check_options({"cfg": {"model": {"x": text}}})
+    assert refused_option({"cfg": {"model": {"x": text}}})
 
 
 def test_folders_have_any_name_and_nothing_is_downloaded():
-    check_options({"cfg": {"task": {"data": "data-bin(1)"}, "checkpoint": {"save_dir": "a/50%b[1]"}}})
-    with pytest.raises(RefusedOption, match="download"):
-        check_options({"cfg": {"task": {"data": " http://x/(1)"}}})
+    assert not refused_option({"cfg": {"task": {"data": "data-bin(1)"}, "checkpoint": {"save_dir": "a/50%b[1]"}}})
+    assert "download" in refused_option({"cfg": {"task": {"data": " http://x/(1)"}}})
 
 
 def test_a_container_that_holds_itself_is_no_checkpoint(tmp_path):

@@ -23,7 +23,6 @@ from ..text.languages import language_of
 GROUP = "fairseq_syntax.parsers"
 """Entry points of other packages."""
 
-_LONGEST_CAUSE = 150  # characters of another program's error that a message quotes
 
 MODULES: dict[str, str] = {
     "checkpoint": "fairseq_syntax.systems.parser.parse",
@@ -114,4 +113,4 @@ def made_tree(program: str, words: list[str], forms: list[str], heads: list[int]
 def first_line(error: Exception) -> str:
     """What another program says, in one line for the end of a message."""
     text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text if len(text) <= _LONGEST_CAUSE else text[:_LONGEST_CAUSE] + '…'}"
+    return f"{type(error).__name__}: {text if len(text) <= 150 else text[:150] + '…'}"

@@ -11,8 +11,7 @@ READS = NEEDS = ("parser_model",)
 
 def load(options: ParserOptions) -> Parser:
     """See `load_parser`."""
-    assert options.parser_model is not None  # see NEEDS
-    return ConlluParser(options.parser_model)
+    return ConlluParser(str(options.parser_model))
 
 
 class ConlluParser:

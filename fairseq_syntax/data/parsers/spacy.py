@@ -16,8 +16,7 @@ _UPOS = frozenset("ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT
 
 def load(options: ParserOptions) -> Parser:
     """See `load_parser`."""
-    assert options.parser_model is not None  # see NEEDS
-    return SpacyParser(options.parser_model, options.parser_device)
+    return SpacyParser(str(options.parser_model), options.parser_device)
 
 
 class SpacyParser:

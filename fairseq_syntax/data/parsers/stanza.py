@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 READS = ("parser_language", "parser_dir", "parser_tagger", "parser_model", "parser_device")
 
 _CHUNK = 500  # sentences a call; Stanza is fastest on some hundred of about one length
-_TAGGER_BATCH = 2000  # sentences
-_PARSER_BATCH = 5000  # words
 
 
 def load(options: ParserOptions) -> Parser:
@@ -94,8 +92,8 @@ class StanzaParser:
             lang=self.language,
             device=self.device,
             tokenize_pretokenized=True,
-            pos_batch_size=_TAGGER_BATCH,
-            depparse_batch_size=_PARSER_BATCH,
+            pos_batch_size=2000,  # sentences
+            depparse_batch_size=5000,  # words
         )
         if self.model_dir is not None and self.tagger is None:
             options["dir"] = str(self.model_dir)

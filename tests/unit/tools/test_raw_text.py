@@ -62,7 +62,7 @@ def test_text_in_tokens(tmp_path, capsys):
 def test_files_of_others_are_not_taken_for_pieces(tmp_path, name):
     (tmp_path / "text" / name).parent.mkdir(parents=True)
     (tmp_path / "text" / name).write_text("mine\n")
-    with pytest.raises(FileExistsError, match=r"--raw .*text: .* is there, which this command did not write; name"):
+    with pytest.raises(FileExistsError, match=r"--raw .*text: holds what this command did not write; name"):
         prepare(tmp_path, PLAIN, OTHER)
     assert [path.name for path in (tmp_path / "text").iterdir()] == [name.partition("/")[0]]
 

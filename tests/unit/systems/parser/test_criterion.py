@@ -86,7 +86,8 @@ def test_validation_against_loops(folder):
     for graph, sentence, marks in zip(graphs, gold, punctuation, strict=True):
         p = np.log(np.maximum(np.array(graph["heads"]), 1e-12))
         (tree,) = spanning.eisner([p[:, :-1]], [p[:, -1]])
-        (best,) = spanning.greedy([p[:, :-1]], [p[:, -1]])
+        np.fill_diagonal(p, -np.inf)
+        best = (np.roll(p, 1, axis=1).argmax(1) - 1).tolist()
         for word, (head, mark) in enumerate(zip(tree, marks, strict=True)):
             right = sentence["heads"][word] == (len(tree) if head == -1 else head)
             hits, without = hits + right, without + (right and not mark)
