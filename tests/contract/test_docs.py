@@ -29,7 +29,7 @@ PAGES = [
     *DOCS,
     *(page for folder in FOLDERS for page in sorted((REPOSITORY / folder).rglob("*.md"))),
 ]
-TUTORIALS = [REPOSITORY / "docs" / f"adding-a-{kind}.md" for kind in ("model", "recurrent-model")]
+TUTORIAL = REPOSITORY / "docs" / "adding-a-model.md"
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROGRAM = re.compile(r"(?<!this )(?<![\w/.-])(fairseq-syntax[ -][a-z]+(?:-[a-z]+)*)(?![\w-]|\.(?:json|md))")
@@ -113,21 +113,19 @@ def test_python_on_the_page_runs(page, tmp_path, monkeypatch, quiet_logging):
 
 @pytest.mark.full
 def test_the_model_of_the_tutorial_trains_and_translates(tmp_path):
-    for page in TUTORIALS:
-        run_blocks(page, tmp_path)
+    run_blocks(TUTORIAL, tmp_path)
     generate = [REPOSITORY / "examples" / "agreement" / "generate.py", "--output", tmp_path / "corpus"]
     sizes = ["--train", "60", "--valid", "10", "--test", "10", "--challenge", "0"]
     subprocess.run([sys.executable, *generate, *sizes], check=True)
     splits = " ".join(f"--{split}pref corpus/{split}" for split in ("train", "valid", "test"))
     lines = [f"fairseq-syntax preprocess -s en -t de --joined-dictionary {splits} --destdir data-bin"]
-    for page in TUTORIALS:
-        (block,) = (content for language, content in blocks(page) if language == "bash")
-        lines += block.replace("\\\n", "").splitlines()
+    (block,) = (content for language, content in blocks(TUTORIAL) if language == "bash")
+    lines += block.replace("\\\n", "").splitlines()
     preprocessed, tested, *ran = forks.run(
         *(forks.command(line, tmp_path) for line in lines), loaded=("fairseq_cli.train", "fairseq_syntax", "pytest")
     )
     assert preprocessed[0] == 0 and "4 passed" in tested[1], tested
-    for (status, printed, said), found in zip(ran, [r"num_updates[ =|]*2\b", r"^H-9\t"] * 2, strict=True):
+    for (status, printed, said), found in zip(ran, (r"num_updates[ =|]*2\b", r"^H-9\t"), strict=True):
         assert status == 0 and re.search(found, printed + said, re.MULTILINE), said[-2000:]
 
 
