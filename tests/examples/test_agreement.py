@@ -1,4 +1,4 @@
-"""The agreement corpus of examples/agreement: its files, its linguistics and its score."""
+"""The agreement corpus of examples/agreement: its files, its linguistics, its score and its minimal pairs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 from oracles import conllu_format
+
+from fairseq_syntax.evaluate.minimal_pairs import read_pairs
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "agreement"
 SPLITS = ("train", "valid", "test", "challenge")
@@ -167,3 +169,37 @@ def test_what_is_no_challenge_set_or_of_another_length_is_refused(corpus, tmp_pa
     assert done.returncode == 1 and "199 lines; expected 200" in done.stderr and done.stdout == ""
     done = run("score.py", "--challenge", corpus / "test.de", "--hypotheses", corpus / "test.de")
     assert done.returncode == 1 and "test.de:2: not a row of a challenge set" in done.stderr
+
+
+# Minimal pairs
+
+
+@pytest.fixture(scope="module")
+def made(corpus) -> Path:
+    done = run("pairs.py", "--corpus", corpus, "--output", corpus.with_name("pairs"))
+    assert done.returncode == 0, done.stderr
+    return corpus.with_name("pairs")
+
+
+def test_agreement_differs_in_the_verb(made, corpus, rows):
+    pairs = read_pairs(made / "agreement")
+    assert pairs.correct == lines(corpus / "challenge.de")
+    for correct, incorrect, row in zip(pairs.correct, pairs.incorrect, rows, strict=True):
+        different = [(a, b) for a, b in zip(correct.split(), incorrect.split(), strict=True) if a != b]
+        right, wrong = row["singular"], row["plural"]
+        assert different == [(right, wrong) if row["expected"] == "singular" else (wrong, right)]
+    for column in ("attractors", "distance"):
+        assert pairs.details[column] == [row[column] for row in rows]
+
+
+def test_attachment_is_what_the_rules_make_of_another_tree(made, corpus):
+    pairs = read_pairs(made / "attachment")
+    assert set(pairs.details["attachment"]) == {"phrase", "relative"} and len(pairs) > 5
+    references = dict(zip(lines(corpus / "test.en"), lines(corpus / "test.de"), strict=True))
+    assert [references[source] for source in pairs.sources] == pairs.correct
+    # the trees beside the pairs are those of the members
+    for name, members in (("trees", pairs.correct), ("other", pairs.incorrect)):
+        trees = made / "attachment" / f"{name}.en.conllu"
+        assert run("transfer.py", trees).stdout.splitlines() == members
+        assert [" ".join(tree.forms) for tree in conllu_format.read(trees.read_bytes())] == pairs.sources
+    assert not (made / "agreement" / "other.en.conllu").exists()

@@ -38,27 +38,14 @@ def test_one_that_fails_ends_the_others(repository, tmp_path, systems, status, s
     assert time.monotonic() - begin < 30
 
 
-@pytest.fixture
-def with_programs(tmp_path):
-    """Environment of a quick run with programs of our own: name -> what a shell shall do in its place."""
-
-    def make(**programs):
-        folder = tmp_path / "bin"
-        folder.mkdir()
-        for program, body in {"fairseq_preprocess": "exit 0", **programs}.items():
-            path = folder / program.replace("_", "-")
-            path.write_text(f"#!/bin/sh\n{body}\n")
-            path.chmod(0o755)
-        return {**os.environ, "OUT": str(tmp_path / "quick"), "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
-
-    return make
-
-
-def test_quick_run_stops_where_a_program_fails(repository, with_programs):
+def test_quick_run_stops_where_a_program_fails(repository, tmp_path):
     """Of programs that run at the same time, too: the script does not go on to scores."""
+    for program, body in {"preprocess": "exit 0", "train": "echo what went wrong; exit 1"}.items():
+        (tmp_path / f"fairseq-{program}").write_text(f"#!/bin/sh\n{body}\n")
+        (tmp_path / f"fairseq-{program}").chmod(0o755)
     done = subprocess.run(
         ["bash", repository / "examples" / "latent_tree" / "quick.sh"],
-        env=with_programs(fairseq_train="echo what went wrong; exit 1"),
+        env={**os.environ, "OUT": str(tmp_path / "quick"), "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True,
         text=True,
         timeout=120,
