@@ -46,7 +46,6 @@ FOREIGN = {
     ),
     "subword-nmt": ("--input", "--output", "--write-vocabulary", "--vocabulary"),
     "sentencepiece": ("--split_by_whitespace",),
-    "torchrun": ("--nproc_per_node", "--nnodes", "--node_rank", "--standalone"),
     "fairseq-hydra-train": ("--config-dir", "--config-name", "--multirun"),
     "sbatch": (
         "--nodes",
