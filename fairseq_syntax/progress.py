@@ -1,6 +1,5 @@
 """Progress of long work on stderr: a bar at a terminal, and a line now and then in a log."""
 
-import re
 import sys
 
 from tqdm import tqdm
@@ -29,8 +28,3 @@ def progress_bar(iterable=None, **options) -> tqdm:
     if not bar.disable:
         bar.last_print_t -= SECONDS - FIRST
     return bar
-
-
-def is_progress(line: str) -> bool:
-    """Whether it is such a line of a log: it has the time that has passed."""
-    return re.search(r"\[\d+:\d\d(:\d\d)?[<,]", line) is not None

@@ -80,7 +80,7 @@ class Experiment:
         corpus.check_needs(self.plan, self.out, runs)
         with schedule.held_folder(self.out) as held:
             if self.plan.corpus is not None:
-                corpus.prepare(self.plan, self.out, held)
+                corpus.prepare(self.plan, self.out)
             elif not (self.out / "prepared").exists():
                 schedule.prepare_by_script(self.plan, self.out, held)
                 (self.out / "prepared").touch()

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
@@ -19,10 +18,12 @@ from ..data.text.tokenizers import form_of, load_tokenizer, normalize
 from ..evaluate.corpus import closer, deviations
 from ..evaluate.metrics import Bleu
 from ..files import link_or_copy, written
-from ..progress import is_progress, progress_bar
+from ..progress import progress_bar
+from ..trees.conllu import format_sentence, read_conllu
+from ..trees.perturbation import Perturbation
 from ..trees.text import read_lines, sentence_lines
 from .plan import PERTURBED, Cleaning, Corpus, Plan, PlanError, Text
-from .run import RunError, call
+from .run import RunError, in_a_child
 from .schedule import say
 
 _OF_RUN = 200 * 2**20  # bytes of checkpoints
@@ -129,8 +130,7 @@ def check_needs(plan: Plan, out: Path, runs: int) -> None:
             raise PlanError(
                 f"{plan.path}: tokenize = {plan.tokenize!r}: {target} has no spaces between words; write {fitting!r}"
             )
-        options = ParserOptions(**{each.name: getattr(text, each.name) or None for each in fields(ParserOptions)})
-        parser = load_parser(text.parser, options, source)
+        parser = load_parser(text.parser, parser_options(text), source)
         if text.parser != "conllu":
             parser.parse([["."]])
         for tokenizer, language in ((text.source_tokenizer, source), (text.target_tokenizer, target)):
@@ -190,7 +190,7 @@ def clean(
     return kept, left_out
 
 
-def prepare(plan: Plan, out: Path, held: int) -> None:
+def prepare(plan: Plan, out: Path) -> None:
     """Clean the text, and make the data directories, as far as they are not there.
 
     Raises ValueError: the text is not fit, or the data are of other settings; RunError: a step fails.
@@ -208,7 +208,12 @@ def prepare(plan: Plan, out: Path, held: int) -> None:
     if not made:
         _write_raw(plan, out)
     if not made or set(kinds) - set(made["kinds"]):
-        _make(plan, out, held, made.get("kinds"))
+        try:
+            in_a_child(_make, plan, out, made.get("kinds"))
+        except Exception as error:
+            said = str(error) if isinstance(error, (ValueError, OSError)) else f"{type(error).__name__}: {error}"
+            hint = f"; {_UNPARSED}" if re.search("parser|stanza|spacy", said, re.IGNORECASE) else ""
+            raise RunError(f"the data could not be made: {said}{hint}") from None
         check_lengths(plan, out)
         with written(str(done)) as file:
             json.dump({**settings, "kinds": kinds}, file)
@@ -235,40 +240,54 @@ def _write_raw(plan: Plan, out: Path) -> None:
                 file.writelines((unicodedata.normalize(form, pair[1]) if side else pair[0]) + "\n" for pair in some)
 
 
-def _make(plan: Plan, out: Path, held: int, made: list[str] | None) -> None:
-    """Run `commands`, with a line for each step, their progress, and what they warn of.
+def _make(plan: Plan, out: Path, made: list[str] | None) -> None:
+    """Make the data directories of clean text.
 
-    They are programs, so that a parser's memory is free again when training begins, and Ctrl-C ends it.
+    Args:
+        made: kinds of perturbed trees that are there, with all else; None: nothing is.
     """
-    log, told = out / "prepare.log", ""
-    for command in commands(plan, out, made):
-        if command[0] == "link":
-            _link(*map(Path, command[1:]))
-            continue
-        step = "tokens, pieces, trees and data" if "--raw" in command else f"{Path(command[-2]).name} trees"
-        step = {"perturb": f"{Path(command[-2]).parent.name} trees"}.get(command[1], step)
-        if step != told and "--only-syntax" not in command:
-            say(f"making {step}; log: {log}")
-            told = step
-        said: list[str] = []
-        with open(log, "ab") as file:
+    from ..preparation.data import options_of_fairseq, preprocess  # with fairseq, in the child alone
+    from ..preparation.raw_text import raw_text
 
-            def tell(raw: bytes, file=file, said=said) -> None:
-                file.write(raw)
-                said.append(line := raw.decode(errors="replace").rstrip())
-                if _is_told(line):
-                    say(line)
+    source, target, text = plan.corpus.source, plan.corpus.target, plan.text
+    options = options_of_fairseq(source_lang=source, target_lang=target, joined_dictionary=text.joined)
 
-            ended = call(command, file, subprocess.PIPE, tell, pass_fds=(held,))
-        if ended:
-            last = next((line for line in reversed(said) if line and not _is_told(line)), f"it ended with {ended}")
-            hint = f"; {_UNPARSED}" if re.search("parser|stanza|spacy", last, re.IGNORECASE) else ""
-            raise RunError(f"the data could not be made: {last[:600]}{hint}")
+    def prefixes(folder: Path) -> dict[str, str]:
+        return {name: str(folder / name) for name in subsets(plan)}
+
+    data = out / "data-bin-parser"
+    if made is None:
+        say("making tokens, pieces, trees and data")
+        raw = raw_text(
+            prefixes(out / "raw"),
+            source,
+            target,
+            source_tokenizer=text.source_tokenizer or None,
+            target_tokenizer=text.target_tokenizer or None,
+            lowercase=text.lowercase,
+            subword_type=text.subword_type or None,
+            subword_size=text.subword_size,
+            joined=text.joined,
+            parser=text.parser,
+            options=parser_options(text),
+        )
+        preprocess(options | {"destdir": str(data)}, raw.splits, raw, out / "text", overwrite=True)
+    for kind in sorted(set(plan.perturbed()) - set(made or ())):
+        say(f"making {kind} trees")
+        goal = out / f"data-bin-{kind}"
+        for name in subsets(plan):
+            tree, damage = f"{name}.{source}.conllu.gz", Perturbation()
+            with written(str(out / kind / tree)) as file:
+                for number, sentence in enumerate(read_conllu(out / "text" / tree)):
+                    file.write(format_sentence(damage(number, sentence, PERTURBED[kind])))
+            _link(out / "text" / f"{name}.{source}", out / kind / f"{name}.{source}")
+        _link(data, goal)
+        preprocess(options | {"destdir": str(goal)}, prefixes(out / kind), only_syntax=True, overwrite=True)
 
 
-def _is_told(line: str) -> bool:
-    """Whether a line of a step is for the user, though it is no error."""
-    return any(words in line for words in (": warning: ", "come back whole", " sents, ")) or is_progress(line)
+def parser_options(text: Text) -> ParserOptions:
+    """The options of the parser of a plan's text."""
+    return ParserOptions(**{each.name: getattr(text, each.name) or None for each in fields(ParserOptions)})
 
 
 def check_lengths(plan: Plan, out: Path) -> None:
@@ -290,45 +309,6 @@ def check_lengths(plan: Plan, out: Path) -> None:
 def subsets(plan: Plan) -> list[str]:
     """Names of the sets in the output folder: train, valid, test, test1, …"""
     return ["train", "valid", *(f"test{number or ''}" for number in range(len(plan.corpus.tests)))]
-
-
-def commands(plan: Plan, out: Path, made: list[str] | None = None) -> Iterator[list[str]]:
-    """The commands that make the data of clean text; `link FOLDER COPY` copies a data directory.
-
-    Args:
-        made: kinds of perturbed trees that are there, with all else; None: nothing is.
-    """
-    source, target, names = plan.corpus.source, plan.corpus.target, subsets(plan)
-    whose = ["fairseq-syntax", "preprocess", "--source-lang", source, "--target-lang", target]
-
-    def prefixes(folder: Path) -> list[str]:
-        tests = ",".join(str(folder / name) for name in names[2:])
-        return ["--trainpref", str(folder / "train"), "--validpref", str(folder / "valid"), "--testpref", tests]
-
-    data = out / "data-bin-parser"
-    if made is None:
-        raw = ["--raw", str(out / "text"), *prefixes(out / "raw"), *_options(plan.text)]
-        yield [*whose, *raw, "--destdir", str(data), "--overwrite"]
-    for kind in sorted(set(plan.perturbed()) - set(made or ())):
-        for name in names:
-            tree, text = f"{name}.{source}.conllu.gz", f"{name}.{source}"
-            places = ["--input", str(out / "text" / tree), "--output", str(out / kind / tree), "--overwrite"]
-            yield ["fairseq-syntax", "perturb", "--trees", PERTURBED[kind], *places]
-            yield ["link", str(out / "text" / text), str(out / kind / text)]
-        yield ["link", str(data), str(out / f"data-bin-{kind}")]
-        goal = ["--destdir", str(out / f"data-bin-{kind}"), "--overwrite"]
-        yield [*whose, "--only-syntax", *prefixes(out / kind), *goal]
-
-
-def _options(text: Text) -> Iterator[str]:
-    for name, value in vars(text).items():
-        option = "--joined-dictionary" if name == "joined" else f"--{name.replace('_', '-')}"
-        if value is True:
-            yield option
-        elif isinstance(value, tuple) and value:
-            yield from (option, *value)
-        elif value:
-            yield from (option, str(value))
 
 
 def _link(old: Path, new: Path) -> None:

@@ -6,6 +6,7 @@ the last epoch.
 
 import ctypes
 import json
+import multiprocessing
 import os
 import re
 import shlex
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,11 +73,8 @@ def _end(child: subprocess.Popen) -> None:
 PRCTL = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
 
-def call(command: list[str], out: IO | int, errors: IO | int | None, told=None, **more) -> int:
+def call(command: list[str], out: IO | int, errors: IO | int | None, **more) -> int:
     """The exit status of a command, which ends with this process. 127 if there is no such program.
-
-    Args:
-        told: is called with each line on the standard error; then, `errors` is subprocess.PIPE.
 
     Raises Interrupted: by or after `end_children`.
     """
@@ -91,8 +89,6 @@ def call(command: list[str], out: IO | int, errors: IO | int | None, told=None, 
             return 127
         _children.add(child)
     try:
-        for line in child.stderr or ():
-            told(line)
         status = child.wait()
     finally:
         _children.discard(child)
@@ -107,6 +103,36 @@ def call(command: list[str], out: IO | int, errors: IO | int | None, told=None, 
 def _die_with_parent() -> None:  # in the child: whoever kills the experiment kills its trainings, too
     if PRCTL:
         PRCTL(1, signal.SIGKILL)
+
+
+def in_a_child(function: Callable[..., None], *arguments) -> None:
+    """Call a function in a child process, which ends with this one, so that its memory is free afterwards.
+
+    Raises what the function raises; RunError: the child was killed.
+    """
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+
+    def work() -> None:
+        _die_with_parent()
+        try:
+            function(*arguments)
+            sender.send(None)
+        except BaseException as error:
+            sender.send(error)
+
+    child = context.Process(target=work)
+    child.start()
+    sender.close()
+    try:
+        error = receiver.recv()
+    except EOFError:
+        error = RunError("a process was killed (out of memory?)")
+    finally:
+        child.terminate()
+        child.join()
+    if error is not None:
+        raise error
 
 
 @dataclass

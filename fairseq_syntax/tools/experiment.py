@@ -16,7 +16,6 @@ examples:
 """
 
 import argparse
-import shlex
 from dataclasses import fields
 from pathlib import Path
 
@@ -44,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--gpu", action="store_true", help="use a GPU (default: CPUs)")
     add("--list", action="store_true", help="only print the runs that have no record yet")
     add("--report", action="store_true", help="only write the reports on runs that have a record")
-    add("--dry-run", action="store_true", help="only print the commands that are left to run")
+    add("--dry-run", action="store_true", help="only print the trainings that are left to run")
     add("--output", metavar="DIR", help="data, checkpoints, reports (default: FOLDER, or outputs/NAME for a file)")
     add("--results", metavar="DIR", help="records and translations (default: results in the output folder)")
     add("--trust", action="store_true", help="run the script or the --user-dir that the file names")
@@ -96,7 +95,8 @@ def run(args: argparse.Namespace) -> None:
     experiment = Experiment(args.folder, args.output, args.results, args.trust)
     if args.list or args.dry_run:
         left = [run for run in experiment.runs(args.only, args.gpu) if not run.record.exists()]
-        _show(experiment, left, args.dry_run)
+        for each in left:
+            print(each.relative(each.train_command()) if args.dry_run else each.name)
         return
     try:
         if not args.report:
@@ -132,19 +132,6 @@ def _begin(args: argparse.Namespace) -> None:
     text = {option.name: value for option in fields(Text) if (value := getattr(args, option.name, None))}
     for line in begin(args.folder, corpus, text, args.systems, args.controls, args.budget):
         schedule.say(line)
-
-
-def _show(experiment, left, commands: bool) -> None:
-    from ..experiment import corpus
-
-    if not commands:
-        print(*(run.name for run in left), sep="\n", end="\n" if left else "")
-        return
-    if experiment.plan.corpus and not (experiment.out / "prepared").exists():
-        for command in corpus.commands(experiment.plan, experiment.out):
-            print(shlex.join(["cp", "-r", *command[1:]] if command[0] == "link" else command))
-    for each in left:
-        print(each.relative(each.train_command()))
 
 
 main = Verb(__doc__, add_arguments, run, check)

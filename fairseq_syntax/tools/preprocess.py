@@ -23,25 +23,16 @@ examples:
 
 import argparse
 import json
-import logging
-import sys
-from collections.abc import Iterator
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
-from functools import partial
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fairseq import options as fairseq_options
 
-from ..data.binarize import Options
-from ..data.preprocessing import Preprocessing, binarize_text
+from ..preparation.data import preprocess
+from ..preparation.raw_text import raw_text
 from ..trees.conllu import MAX_WORDS
 from ..trees.subwords import SubwordType
 from .verb import Verb, add_parsers, add_shared, parser_options, positive
-
-if TYPE_CHECKING:
-    from .raw_text import RawText
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -145,69 +136,34 @@ def run(args: argparse.Namespace) -> None:
             raise ValueError("\nfairseq-syntax preprocess: ".join(faults))
         print(f"{args.check}: all right")
         return
-    splits, recipe = _splits(args), None
-    subword_type = args.subword_type or str(SubwordType.subword_nmt)
-    try:
-        if args.raw:
-            recipe = _raw_text(args, splits).prepare(Path(args.raw))
-            subword_type, splits = recipe.source.subwords, {split: str(Path(args.raw, split)) for split in splits}
-        with _log_to_stderr():
-            Preprocessing(
-                source=args.source_lang,
-                target=args.target_lang,
-                splits=splits,
-                destination=Path(args.destdir),
-                binarize=None if args.only_syntax else partial(binarize_text, vars(args), splits),
-                options=Options(
-                    subword_type,
-                    distances=not args.no_distances,
-                    allow_unparsed=args.allow_unparsed or bool(args.raw and args.parser == "none"),
-                ),
-                syntax_dicts=args.syntax_dicts,
-                max_words=args.max_words,
-                workers=args.workers,
-                overwrite=args.overwrite,
-                recipe=recipe,
-            ).run()
-    except BrokenProcessPool:
-        raise ChildProcessError("a worker was killed (out of memory?); lower --workers") from None
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("; nothing was written") from None
-
-
-def _raw_text(args: argparse.Namespace, splits: dict[str, str]) -> "RawText":
-    from ..data.text.languages import language_of
-    from ..data.text.recipe import Side
-    from ..data.text.tokenizers import is_folder
-    from .raw_text import RawText
-
-    # the rules of the language, for a folder: spaCy runs what is in one, and the recipe must not name any
-    pipeline = args.source_lang if is_folder(str(args.parser_model)) else args.parser_model
-    own = {"spacy": f"spacy:{pipeline}", "stanza": "words" if args.parser_model else "stanza"}
-    source_tokenizer = args.source_tokenizer
-    if args.parser != "none":  # whose trees stand over words
-        source_tokenizer = source_tokenizer or own.get(args.parser, "words")
-        if source_tokenizer == "words" and not (args.source_tokenizer or language_of(args.source_lang).spaced):
-            raise ValueError(
-                f"--source-lang {args.source_lang}: has no spaces between words; name the tokenizer whose words "
-                f"--parser {args.parser} knows with --source-tokenizer"
-            )
-
-    def side(name: str, language: str, tokenizer: str | None) -> Side:
-        whole = not (tokenizer or language_of(language).spaced)
-        subwords = args.subword_type or str(SubwordType.sentencepiece if whole else SubwordType.subword_nmt)
-        tokenizer = tokenizer or ("none" if subwords == SubwordType.sentencepiece else "words")
-        return Side(language, tokenizer, name in args.lowercase, subwords=subwords)
-
-    return RawText(
+    splits, text = _splits(args), None
+    if args.raw:
+        text = raw_text(
+            splits,
+            args.source_lang,
+            args.target_lang,
+            source_tokenizer=args.source_tokenizer,
+            target_tokenizer=args.target_tokenizer,
+            lowercase=args.lowercase,
+            subword_type=args.subword_type,
+            subword_size=args.subword_size,
+            joined=args.joined_dictionary,
+            parser=args.parser,
+            options=parser_options(args),
+            max_words=args.max_words,
+        )
+    preprocess(
+        vars(args),
         splits,
-        side("source", args.source_lang, source_tokenizer),
-        side("target", args.target_lang, args.target_tokenizer),
-        args.subword_size,
-        args.joined_dictionary,
-        args.parser,
-        parser_options(args),
-        args.max_words,
+        text,
+        args.raw and Path(args.raw),
+        subword_type=args.subword_type,
+        distances=not args.no_distances,
+        allow_unparsed=args.allow_unparsed,
+        only_syntax=args.only_syntax,
+        syntax_dicts=args.syntax_dicts,
+        max_words=args.max_words,
+        overwrite=args.overwrite,
     )
 
 
@@ -245,21 +201,6 @@ def _languages(manifest: Path) -> tuple[str, str | None]:
         if manifest.stem == f"syntax-{languages[0]}-{languages[1]}":
             return languages
     return source, target
-
-
-@contextmanager
-def _log_to_stderr() -> Iterator[None]:
-    """Replace the log handlers that fairseq installs on import, which write to stdout."""
-    root, handler = logging.getLogger(), logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s | %(message)s"))
-    handlers, level = root.handlers, root.level
-    root.handlers = [handler]
-    root.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        root.handlers = handlers
-        root.setLevel(level)
 
 
 main = Verb(__doc__, add_arguments, run, check, fairseq_options.get_preprocessing_parser, quiet=False)

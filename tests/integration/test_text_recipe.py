@@ -155,7 +155,7 @@ def test_work_is_not_done_twice(raw, data, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "text"
     shutil.copytree(data.parent / "text", folder)
     (folder / "test.de").unlink()
-    monkeypatch.setattr("fairseq_syntax.tools.raw_text.load_parser", None)
+    monkeypatch.setattr("fairseq_syntax.preparation.raw_text.load_parser", None)
     assert make(raw, tmp_path / "data-bin") == 0
     names = sorted(path.name for path in data.iterdir() if path.name != "preprocess.log")
     for name in names:

@@ -15,7 +15,6 @@ def test_a_log_gets_a_line_now_and_then(monkeypatch, capsys):
     assert "\r" not in said and said.endswith("\n")
     lines = said.splitlines()
     assert 3 <= len(lines) <= 10 and all(line.startswith("work: ") and "/25" in line for line in lines)
-    assert all(map(progress.is_progress, lines)) and not progress.is_progress("2026-11-28 08:40:12 | [en] 504 types")
 
 
 def test_what_is_soon_done_says_nothing_in_a_log(capsys):

@@ -1,6 +1,5 @@
 """Raw text of an experiment: what is left out of training, and which text is refused."""
 
-import os
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,6 @@ from fairseq_syntax import progress
 from fairseq_syntax.experiment import corpus as module
 from fairseq_syntax.experiment.corpus import check, check_lengths, check_needs, clean, doubts
 from fairseq_syntax.experiment.plan import Cleaning, Corpus, Family, Plan, System, Text
-from fairseq_syntax.experiment.schedule import held_folder
 
 PAIRS = [
     ("one two three", "eins zwei drei"),
@@ -184,20 +182,21 @@ def test_what_the_last_step_needs_is_asked_for_before_the_first(
         check_needs(replace(plan, **change), tmp_path / "out", 9)
 
 
-def test_why_no_data_were_made_is_told_and_no_warning(tmp_path, monkeypatch, capsys):
-    """The last line of a program that crashes; what it warned of before, and files that it binarized, are told."""
-    program = tmp_path / "fairseq-syntax"
-    program.write_text(
-        "#!/bin/sh\nfor line in 'warning: odd' '| [en] train.en: 9 sents, 20 tokens'; do\n"
-        'echo "fairseq-syntax preprocess: $line" >&2\ndone\necho MemoryError >&2\nexit 1\n'
-    )
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        ("raise ValueError('train.en:3: odd')", "train.en:3: odd$"),
+        ("raise OSError('no model of Stanza')", "no model of Stanza; to do without a parser"),
+        ("raise MemoryError('full')", "MemoryError: full$"),
+        ("import os; os.kill(os.getpid(), 9)", "a process was killed"),
+    ],
+)
+def test_why_no_data_were_made_is_told(tmp_path, monkeypatch, make, said):
+    monkeypatch.setattr(module, "_make", lambda *_: exec(make))
     plan = Plan("x", tmp_path / "x.toml", (1,), {}, {}, corpus=corpus_of(tmp_path))
-    with held_folder(tmp_path) as held, pytest.raises(ValueError, match=r"^the data could not be made: MemoryError"):
-        module._make(plan, tmp_path, held, None)
-    said = capsys.readouterr().err
-    assert "fairseq-syntax preprocess: warning: odd\n" in said and "[en] train.en: 9 sents" in said
+    with pytest.raises(ValueError, match=f"^the data could not be made: {said}"):
+        module.prepare(plan, tmp_path / "out")
+    assert not (tmp_path / "out" / "prepared").exists()
 
 
 def test_cleaning_says_how_far_it_is(monkeypatch, capsys):

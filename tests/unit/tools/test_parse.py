@@ -16,8 +16,9 @@ import pytest
 
 from fairseq_syntax import files
 from fairseq_syntax.data.parsers import stanza
+from fairseq_syntax.preparation.parsing import shard_bounds
 from fairseq_syntax.tools import parse
-from fairseq_syntax.tools.parse import main, shard_bounds
+from fairseq_syntax.tools.parse import main
 from fairseq_syntax.trees.conllu import Sentence, TreeFormatError, format_sentence, read_conllu
 
 TEXT = "a cat sleeps .\n\nthe dog\nx\n  \na b c d  e \nlast one !\n"

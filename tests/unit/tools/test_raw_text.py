@@ -5,8 +5,8 @@ import unicodedata
 import pytest
 
 from fairseq_syntax.data.text.recipe import Side, read_recipe
+from fairseq_syntax.preparation.raw_text import RawText
 from fairseq_syntax.tools import preprocess
-from fairseq_syntax.tools.raw_text import RawText
 from fairseq_syntax.trees.conllu import read_conllu
 
 PLAIN = [f"This is line {i}, isn't it?" for i in range(50)]

@@ -7,7 +7,7 @@ import re
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
@@ -19,14 +19,14 @@ from ..data.parsers import ParserOptions, load_parser
 from ..data.text.guard import shares
 from ..data.text.languages import language_of
 from ..data.text.recipe import Recipe, Side
-from ..data.text.tokenizers import form_of, normalize
+from ..data.text.tokenizers import form_of, is_folder, normalize
 from ..evaluate.metrics import Bleu
 from ..files import checksum, staged, written
 from ..progress import progress_bar
 from ..trees.conllu import MAX_WORDS, TreeFormatError
 from ..trees.subwords import SubwordType
 from ..trees.text import quoted, read_lines, sentence_lines
-from .parse import parse, parser_settings
+from .parsing import parse, parser_settings
 
 _LINES = 1000  # at once
 LEAST = 99.5
@@ -260,6 +260,48 @@ class RawText:
         if self.parser == "spacy":  # a folder, in which spaCy runs code: to be named by whoever translates
             return {self.parser: {name: value for name, value in settings.items() if name not in files}}
         return {self.parser: settings | {name: os.path.abspath(value) for name, value in files.items()}}
+
+
+def raw_text(
+    splits: Mapping[str, str],
+    source: str,
+    target: str,
+    *,
+    source_tokenizer: str | None = None,
+    target_tokenizer: str | None = None,
+    lowercase: Collection[str] = (),
+    subword_type: str | None = None,
+    subword_size: int = 8000,
+    joined: bool = False,
+    parser: str = "stanza",
+    options: ParserOptions | None = None,
+    max_words: int = MAX_WORDS,
+) -> RawText:
+    """The `RawText` of the options of `preprocess --raw`; where none is named, tokenisers and subwords that fit.
+
+    Raises ValueError: it is not known which words the parser knows.
+    """
+    options = options or ParserOptions()
+    # the rules of the language, for a folder: spaCy runs what is in one, and the recipe must not name any
+    pipeline = source if is_folder(str(options.parser_model)) else options.parser_model
+    own = {"spacy": f"spacy:{pipeline}", "stanza": "words" if options.parser_model else "stanza"}
+    words = source_tokenizer
+    if parser != "none":  # whose trees stand over words
+        words = words or own.get(parser, "words")
+        if words == "words" and not (source_tokenizer or language_of(source).spaced):
+            raise ValueError(
+                f"--source-lang {source}: has no spaces between words; name the tokenizer whose words "
+                f"--parser {parser} knows with --source-tokenizer"
+            )
+
+    def side(name: str, language: str, tokenizer: str | None) -> Side:
+        whole = not (tokenizer or language_of(language).spaced)
+        subwords = subword_type or str(SubwordType.sentencepiece if whole else SubwordType.subword_nmt)
+        tokenizer = tokenizer or ("none" if subwords == SubwordType.sentencepiece else "words")
+        return Side(language, tokenizer, name in lowercase, subwords=subwords)
+
+    sides = side("source", source, words), side("target", target, target_tokenizer)
+    return RawText(splits, *sides, subword_size, joined, parser, options, max_words)
 
 
 def _say(what: str) -> None:
