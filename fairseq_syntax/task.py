@@ -16,7 +16,7 @@ from .data.invariants import check_sizes
 from .data.length_table import length_table_path, read_length_table
 from .data.parsers import ParserOptions, find_parsers
 from .data.raw_text import RawText
-from .data.splits import OTHER_POLICY, check_directories, check_split, load_syntax
+from .data.splits import check_directories, check_split, load_syntax
 from .data.token_files import load_dictionary
 from .decoding.length_prior import use_length_prior
 from .decoding.unknown_words import aligning_generator
@@ -63,10 +63,6 @@ class SyntaxTranslationConfig(TranslationConfig, ParserOptions):
         "table in the data directory, made by fairseq-syntax length-prior), or the path of a table; not used by "
         "--eval-bleu",
     )
-    length_prior_rerank: bool = option(
-        False,
-        "use --length-prior only to order finished hypotheses, not to decide when they end (by default it does both)",
-    )
 
 
 @register_task("syntax_translation", dataclass=SyntaxTranslationConfig)
@@ -74,8 +70,8 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
     """`translation`, plus the arrays that the built model declares it needs.
 
     A model states `syntax_inputs` (always needed) and `training_syntax_inputs` (needed to train; taken at inference
-    if they are there); see `data.collating.INPUTS`. For one with `refuses_unparsed`, data with a sentence that has no
-    parse are not loaded. Models that state nothing, fairseq's own, run as they always do.
+    if they are there); see `data.collating.INPUTS`. Models that state nothing, fairseq's own, run as they
+    always do.
 
     Raises (when it is set up or loads data):
         ValueError: options that cannot be combined with trees.
@@ -86,8 +82,6 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
 
     def __init__(self, cfg, src_dict, tgt_dict):
         super().__init__(cfg, src_dict, tgt_dict)
-        if cfg.num_batch_buckets > 0:
-            raise ValueError("--num-batch-buckets: fairseq's implementation fails with NumPy 2; leave it out")
         check_values(cfg, SyntaxTranslationConfig)
         self._validates = False
 
@@ -118,20 +112,10 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
             self.optional_inputs |= training
         else:
             self.required_inputs |= required | training
-        self.refuses_unparsed |= bool(getattr(model, "refuses_unparsed", False))
-        if self.cfg.parse_dropout > 0 and not from_checkpoint:
-            self._check_dropout(type(model).__name__)
+        share, name = self.cfg.parse_dropout, type(model).__name__
+        if share and not from_checkpoint and not (required or training):
+            raise ValueError(f"--parse-dropout {share}: {name} reads no parses; leave the option out")
         return model
-
-    def _check_dropout(self, name: str) -> None:
-        """Raise ValueError if options withhold parses from a model that needs all, or reads none."""
-        option_name = f"--parse-dropout {self.cfg.parse_dropout}"
-        if self.refuses_unparsed:
-            raise ValueError(
-                f"{option_name}: the model refuses sentences without a parse; leave the option out, or {OTHER_POLICY}"
-            )
-        if not (self.required_inputs or self.optional_inputs):
-            raise ValueError(f"{option_name}: {name} reads no parses; leave the option out")
 
     def get_batch_iterator(self, dataset, *args, **kwargs):
         """As in fairseq; training, and nothing else, divides epochs and withholds parses."""
@@ -161,10 +145,10 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
         self._names_unknown = getattr(args, "replace_unk", None) is not None
         if self._names_unknown:
             dictionaries = self.src_dict, self.tgt_dict
-            seq_gen_cls = aligning_generator(models, args, seq_gen_cls, self.cfg.left_pad_source, dictionaries)
+            seq_gen_cls = aligning_generator(models, args, self.cfg.left_pad_source, dictionaries)
         generator = super().build_generator(models, args, seq_gen_cls, *rest, **kwargs)
         if self.cfg.length_prior != "off" and not self._validates:
-            use_length_prior(generator, self._length_table(), self.cfg.length_prior_rerank)
+            use_length_prior(generator, self._length_table())
         return generator
 
     def _length_table(self):

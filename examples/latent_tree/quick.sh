@@ -28,7 +28,7 @@ train_and_translate() { # architecture
     if [[ "$1" == latent_tree_rnng ]]; then
         system=(--task tree_translation --arch "$1" --rnng-size 64 --criterion reinforce_tree
             --rnng-preset "$PRESET")
-        trees=(--task tree_translation --rnng-tree-output "$OUT/$1.test.trees")
+        trees=(--task tree_translation --rnng-tree-output)
     fi
     logged "$OUT/$1.log" fairseq-train "$OUT/data-bin" --user-dir "$USER_DIR" "${system[@]}" --cpu --seed "$SEED" \
         --optimizer adam --lr 3e-3 --lr-scheduler inverse_sqrt --warmup-updates 100 --clip-norm 5.0 --batch-size 32 \
@@ -51,6 +51,6 @@ for system in "${systems[@]}"; do
 done
 echo
 say "the trees of the first test sentences"
-logged "$log" fairseq-syntax look --constituents "$OUT/latent_tree_rnng.test.trees" --sentence 0 1 2 --draw "$OUT/trees"
+logged "$log" fairseq-syntax look --constituents "$OUT/latent_tree_rnng.test.generated" --sentence 0 1 2 --draw "$OUT/trees"
 echo
 say "done; pictures: $OUT/trees, logs and outputs: $OUT/"

@@ -99,7 +99,7 @@ evaluate() {
     there "$checkpoint" "train it first"
     local name="$OUT/$system-$SEED.$subset"
     local trees=()
-    [[ ${#TASK[@]} -eq 0 ]] || trees=("${TASK[@]}" --rnng-tree-output "$name.trees")
+    [[ ${#TASK[@]} -eq 0 ]] || trees=("${TASK[@]}" --rnng-tree-output)
     run_to "$name.generated" \
         fairseq-generate "$DATA_BIN" --user-dir "$USER_DIR" "${trees[@]}" "${DEVICE[@]}" \
         --source-lang "$SOURCE" --target-lang "$TARGET" --gen-subset "$subset" --path "$checkpoint" --beam 1 \
@@ -126,7 +126,7 @@ trees() {
     check_split "$subset"
     [[ ${#TASK[@]} -gt 0 ]] || stop "$system builds no trees"
     local ids name="$OUT/$system-$SEED.$subset"
-    there "$name.trees" "run bash examples/recipe.sh evaluate latent_tree $system $subset"
+    there "$name.generated" "run bash examples/recipe.sh evaluate latent_tree $system $subset"
     read -ra ids <<< "$IDS"
-    run fairseq-syntax look --constituents "$name.trees" --sentence "${ids[@]}" --draw "$name.trees.d" --overwrite
+    run fairseq-syntax look --constituents "$name.generated" --sentence "${ids[@]}" --draw "$name.trees.d" --overwrite
 }

@@ -113,7 +113,7 @@ def refuse_bad_checkpoints():
 
 def _forget_places(options: MutableMapping, given: Mapping) -> None:
     """Forget files that the options of a task would write or run, but for those that the user gives."""
-    places = {"rnng_tree_output", "parser_dir"}
+    places = {"parser_dir"}
     # spaCy runs what is in a folder of a pipeline; a package is installed by whoever runs this
     if options.get("parser") == "spacy" and os.path.exists(str(options.get("parser_model"))):
         places.add("parser_model")

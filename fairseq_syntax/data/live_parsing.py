@@ -36,27 +36,20 @@ class LiveSyntax:
         parser: makes trees of words.
         subword_type: how the text is cut, a `SubwordType`.
         dictionaries: "deprels"/"upos" -> fairseq dictionary, where the model needs these.
-        accept_unparsed: whether sentences without a parse are translated, with a warning each unless the parser
-            withholds parses on purpose.
+
+    Sentences without a parse are translated, with a warning each unless the parser withholds parses on purpose.
     """
 
-    def __init__(
-        self,
-        parser: Parser,
-        subword_type: str,
-        dictionaries: Mapping | None = None,
-        accept_unparsed: bool = False,
-    ):
+    def __init__(self, parser: Parser, subword_type: str, dictionaries: Mapping | None = None):
         self.parser = parser
         self.subword_type = subword_type
         self.dictionaries = dict(dictionaries or {})
-        self.accept_unparsed = accept_unparsed
         self._warned_of_unknown = False
 
     def __call__(self, texts: list[str], trees: Sequence[Sentence] | None = None) -> list[TokenSyntax]:
         """Parse sentences given as subwords separated by spaces, or take the `trees` of their words that are given.
 
-        Raises TreeFormatError: a sentence cannot be parsed; it ends inside a word; or a tree is not one of its words.
+        Raises TreeFormatError: a sentence ends inside a word, or a tree is not one of its words.
         """
         if trees is not None and len(trees) != len(texts):
             raise TreeFormatError(f"{len(trees)} trees are given for {len(texts)} sentences; give one each")
@@ -72,9 +65,7 @@ class LiveSyntax:
         return syntax
 
     def _checked(self, tree: Sentence, place: str) -> Sentence:
-        """The tree, if it is one, or may be missing."""
-        if not tree.is_parsed and not self.accept_unparsed:
-            raise TreeFormatError(f"{place}: has no parse, and the model refuses such sentences; parse it")
+        """The tree, if it is one, or missing."""
         if not tree.is_parsed and not getattr(self.parser, "withholds", False):
             logger.warning("translated without a parse: %s", place)
         in_range = len(tree.heads) == len(tree) and all(ROOT <= head < len(tree) for head in tree.heads)

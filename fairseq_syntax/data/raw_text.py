@@ -54,14 +54,12 @@ class RawText(Task):
     Attributes:
         required_inputs: keys of `data.collating.INPUTS` without which the models do not translate.
         optional_inputs: those that they take where there are some.
-        refuses_unparsed: whether a model refuses sentences without a parse.
     """
 
     def __init__(self, cfg, src_dict, tgt_dict):
         super().__init__(cfg, src_dict, tgt_dict)
         self.required_inputs: set[str] = set()
         self.optional_inputs: set[str] = set()
-        self.refuses_unparsed = False
         # unknown words of raw text get names behind the model's words, if they are to be copied, or models read them
         self._names_unknown = False
         self._read = set()  # whether models read words by their spelling
@@ -118,7 +116,6 @@ class RawText(Task):
             self.load_parser(),
             manifest.get("subword_type", str(SubwordType.subword_nmt)),
             {name: self.syntax_dictionary(name) for name in TAG_DICTIONARIES.keys() & self.required_inputs},
-            accept_unparsed=not self.refuses_unparsed,
         )
 
     def load_parser(self) -> Parser:

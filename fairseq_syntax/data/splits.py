@@ -17,9 +17,6 @@ from .token_files import AGAIN, CHANGED, check_tokens, parts_of, split_languages
 
 logger = logging.getLogger(__name__)
 
-OTHER_POLICY = "choose --sdatt-missing global (of a trained model: --model-overrides \"{'sdatt_missing': 'global'}\")"
-"""What to do where a model refuses sentences without a parse."""
-
 
 def check_directories(data: str) -> None:
     """Raise an error unless `data` names data directories of the same dictionaries, separated as fairseq does."""
@@ -83,7 +80,7 @@ def load_syntax(task, data_path: str, split: str, combine: bool) -> SplitSyntax 
         data_path, combine: as in `check_split`.
 
     Returns None if nothing is needed, or there are no trees and the models can do without. Raises TreeFormatError:
-    trees are missing, damaged, of other dictionaries, or such as the model refuses.
+    trees are missing, damaged, or of other dictionaries.
     """
     inputs = task.required_inputs | task.optional_inputs
     if not inputs:
@@ -103,11 +100,6 @@ def load_syntax(task, data_path: str, split: str, combine: bool) -> SplitSyntax 
     for name in itertools.takewhile(lambda name: split_prefix(data_path, name, source, target), parts_of(split)):
         parts.append(open_syntax(data_path, name, (source, target), manifest, inputs, tags))
         count, size = parts[-1].unparsed, len(parts[-1])
-        if task.refuses_unparsed and count:
-            raise TreeFormatError(
-                f"{data_path}: {count} of {size} sentences of split {name!r} have no parse, and the model refuses "
-                f"them; parse them with fairseq-syntax parse and preprocess again, or {OTHER_POLICY}"
-            )
         rate = 100 * count / max(size, 1)
         logger.info("%s: split %r: %d of %d sentences have no parse (%.2f%%)", data_path, name, count, size, rate)
         if not combine:

@@ -99,14 +99,11 @@ class LengthPriorBeamSearch(BeamSearch):
 
     Args:
         table: (X + 2, Y + 2) from `length_table`.
-        rerank: whether the prior is added after the best continuations are chosen, so that it only orders finished
-            hypotheses; by default it also influences the choice of EOS.
     """
 
-    def __init__(self, tgt_dict, table: Tensor, rerank: bool = False):
+    def __init__(self, tgt_dict, table: Tensor):
         super().__init__(tgt_dict)
         self.needs_src_lengths = True
-        self.rerank = rerank
         self.register_buffer("table", table)
 
     def step(self, step: int, lprobs, scores, prev_output_tokens=None, original_batch_idxs=None):
@@ -115,16 +112,12 @@ class LengthPriorBeamSearch(BeamSearch):
         height, width = self.table.shape
         source_lengths = (self.src_lengths.to(lprobs.device) - 1).clamp(0, height - 1)  # EOS is counted
         prior = self.table[source_lengths, min(step, width - 1)].to(lprobs.dtype)
-        if not self.rerank:
-            lprobs = lprobs.clone()
-            lprobs[:, :, self.eos] += prior[:, None]
-        best, tokens, beams = super().step(step, lprobs, scores, prev_output_tokens, original_batch_idxs)
-        if self.rerank:
-            best = best + prior[:, None] * tokens.eq(self.eos)
-        return best, tokens, beams
+        lprobs = lprobs.clone()
+        lprobs[:, :, self.eos] += prior[:, None]
+        return super().step(step, lprobs, scores, prev_output_tokens, original_batch_idxs)
 
 
-def use_length_prior(generator, table: np.ndarray, rerank: bool = False) -> None:
+def use_length_prior(generator, table: np.ndarray) -> None:
     """Set up a length prior in fairseq's `SequenceGenerator`; see `LengthPriorBeamSearch`.
 
     Raises ValueError: the generator does not use plain beam search, or its scores differ from eq. 10.
@@ -136,7 +129,6 @@ def use_length_prior(generator, table: np.ndarray, rerank: bool = False) -> None
             "--unnormalized, --unkpen, --sampling, --diverse-beam-groups, --diversity-rate, --match-source-len, "
             "--constraints, --score-reference and allowed prefixes, or take --length-prior off"
         )
-    generator.search = LengthPriorBeamSearch(
-        generator.tgt_dict, torch.as_tensor(np.asarray(table), dtype=torch.float32), rerank
-    )
+    table = torch.as_tensor(np.asarray(table), dtype=torch.float32)
+    generator.search = LengthPriorBeamSearch(generator.tgt_dict, table)
     generator.should_set_src_lengths = True

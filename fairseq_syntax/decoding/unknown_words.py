@@ -60,13 +60,11 @@ class AligningGenerator(SequenceGenerator):
         return beams
 
 
-def aligning_generator(models, args, seq_gen_cls, left_pad_source: bool, dictionaries) -> type:
+def aligning_generator(models, args, left_pad_source: bool, dictionaries) -> type:
     """The generator class for `--replace-unk`, whose models keep their attention.
 
-    Raises ValueError: options conflict, or the caller requires another class.
+    Raises ValueError: options conflict.
     """
-    if seq_gen_cls is not None:
-        raise ValueError(f"--replace-unk cannot be combined with another generator class ({seq_gen_cls.__name__})")
     for option in ("print_alignment", "score_reference"):
         if getattr(args, option, None):
             raise ValueError(

@@ -18,7 +18,7 @@ words by --subword-type. --output writes the latent trees of all sentences, and 
 words, comments, multi-word ranges and UPOS of CoNLL-U input are kept; the only labels are root and dep. --tags counts
 how often each tag has the highest gate of its sentence (Tran & Bisk 2018, Sec. 5), and draws nothing unless told.
 
-The constituents of a latent_tree_rnng are in the file that fairseq-generate writes with --rnng-tree-output.
+The constituents of a latent_tree_rnng are in what fairseq-generate prints with --rnng-tree-output.
 
 examples:
   fairseq-syntax look agreement-dasa --text "the dogs near the cat see the bird ."
@@ -116,7 +116,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verb.add_checkpoint_arguments(parser)
     verb.add_system(parser)
     verb.add_sentences(parser)
-    add("--constituents", metavar="FILE", help="output of --rnng-tree-output, plain or .gz; - is stdin")
+    add("--constituents", metavar="FILE", help="what fairseq-generate has printed with --rnng-tree-output")
     add(
         "--sentence",
         type=int,

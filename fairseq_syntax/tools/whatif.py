@@ -159,15 +159,13 @@ class GivenTrees:
     def encode(self, source, tree: Sentence | None):
         """Token ids of a `CutSentence`, EOS included, with its tree attached; None for a sentence without a parse.
 
-        Raises TreeFormatError: the model needs a parse, or does not know a label.
+        Raises TreeFormatError: the model does not know a label.
         """
         from ..data.live_parsing import token_syntax
         from .models import encode_line
 
         task = self.loaded.task
         if tree is None or not tree.is_parsed:
-            if task.refuses_unparsed:
-                raise TreeFormatError(f"{source.place}: has no parse, and the model refuses such sentences; parse it")
             tree = without_parse([""] * source.words)
         task.learn_source_words([" ".join(source.pieces)])
         ids = encode_line(task.source_dictionary, source.pieces)

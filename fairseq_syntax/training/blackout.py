@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
 from ..options import check_values, option
-from .blackout_loss import Collisions, Noise, NoiseSharing, OutputLayer, noise_distribution, sampled_losses
+from .blackout_loss import Noise, NoiseSharing, OutputLayer, noise_distribution, sampled_losses
 from .unigrams import count_target_words
 
 logger = logging.getLogger(__name__)
@@ -32,11 +32,6 @@ class BlackOutConfig(CrossEntropyCriterionConfig):
     blackout_share: NoiseSharing = option(
         NoiseSharing.batch,
         "noise words are shared by a batch or a sentence",
-        reading=True,
-    )
-    blackout_collisions: Collisions = option(
-        Collisions.keep,
-        "noise words equal to the target are kept, or left out (mask), which changes the optimum",
         reading=True,
     )
 
@@ -118,14 +113,12 @@ class BlackOutCriterion(CrossEntropyCriterion):
         blackout_k=2000,
         blackout_alpha=0.4,
         blackout_share=NoiseSharing.batch,
-        blackout_collisions=Collisions.keep,
     ):
         super().__init__(task, sentence_avg)
         check_values(argparse.Namespace(blackout_k=blackout_k, blackout_alpha=blackout_alpha), BlackOutConfig)
         self.size = blackout_k
         self.alpha = blackout_alpha
         self.share = NoiseSharing(blackout_share)
-        self.collisions = Collisions(blackout_collisions)
         self._noise: Noise | None = None
 
     def noise(self, device: torch.device) -> Noise:
@@ -158,7 +151,7 @@ class BlackOutCriterion(CrossEntropyCriterion):
         noise = self.noise(features.device)
         target = model.get_targets(sample, None)
         counted = target.ne(self.padding_idx)
-        losses = sampled_losses(features, target, counted, layer, noise, self.size, self.share, self.collisions)
+        losses = sampled_losses(features, target, counted, layer, noise, self.size, self.share)
         total = losses.sum()
         # as in cross_entropy: one loss per position, 0 at padding
         loss = total if reduce else losses.new_zeros(target.shape).masked_scatter(counted, losses).view(-1)

@@ -17,8 +17,6 @@ from torch.nn import functional as F
 
 NoiseSharing = StrEnum("NoiseSharing", "batch sentence")
 """The target words that share noise words."""
-Collisions = StrEnum("Collisions", "keep mask")
-"""The treatment of noise words equal to the target."""
 
 
 class Noise(NamedTuple):
@@ -116,9 +114,10 @@ def sampled_losses(
     noise: Noise,
     size: int,
     share: NoiseSharing = NoiseSharing.batch,
-    collisions: Collisions = Collisions.keep,
 ) -> Tensor:
     """The BlackOut losses (N,) of an output layer, natural, in float32 or higher precision, with newly drawn noise.
+
+    Noise words equal to the target count like others.
 
     Args:
         features: (B, T, C) input of the output layer.
@@ -126,7 +125,6 @@ def sampled_losses(
         counted: (B, T) True at N targets, False at padding.
         size: number K of noise words per target.
         share: one sample for the batch, or per sentence.
-        collisions: whether noise words equal to the target are kept or left out.
     """
     features = features.to(torch.promote_types(features.dtype, torch.float32))
     log_q = noise.log_weights.to(features.dtype)
@@ -136,8 +134,6 @@ def sampled_losses(
             features, target = features[counted].unsqueeze(0), target[counted].unsqueeze(0)
         words = noise.draw(len(target), size)
         target_scores, noise_scores = _shared_scores(features, target, words, layer, log_q)
-        if collisions == Collisions.mask:
-            noise_scores = noise_scores.masked_fill(words.unsqueeze(1) == target.unsqueeze(2), -torch.inf)
         if share == NoiseSharing.batch:
             return blackout_loss(target_scores.squeeze(0), noise_scores.squeeze(0))
         return blackout_loss(target_scores[counted], noise_scores[counted])

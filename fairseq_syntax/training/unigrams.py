@@ -25,13 +25,11 @@ def _texts(data_path: str, task) -> Iterator[np.ndarray]:
     names = takewhile(lambda name: split_languages(data_path, name, source, target), parts_of(cfg.train_subset))
     for name in names:
         readers = check_tokens(data_path, name, source, target, words)
-        prefixes = split_languages(data_path, name, source, target)
-        if target not in prefixes:
-            raise FileNotFoundError(f"{prefixes[source]}: found, but not its counterpart in {target}; preprocess again")
         if target in readers:
             yield readers[target].values
         else:
-            sentences = load_indexed_dataset(prefixes[target], words[target], cfg.dataset_impl)
+            prefix = split_languages(data_path, name, source, target)[target]
+            sentences = load_indexed_dataset(prefix, words[target], cfg.dataset_impl)
             if getattr(sentences, "supports_prefetch", False):
                 sentences.prefetch(range(len(sentences)))
             yield torch.cat([sentences[i] for i in range(len(sentences))]).numpy()

@@ -4,7 +4,6 @@ Models have random weights, most of them in double precision, and sentences of a
 roots, no parse, one word, none.
 """
 
-import argparse
 import copy
 import math
 from types import SimpleNamespace
@@ -35,8 +34,7 @@ VARIANTS = {
     "sdatt_tiny": [
         {"sdatt_position": "hard", "sdatt_combine": "add"},
     ],
-    "global_plus_sdatt_tiny": [{"sdatt_double_context_state": "readout"}],
-    "lgp_tiny": [{"lgp_graph": graph} for graph in ("seq", "dep", "uni")] + [{"lgp_decoder_bos": True}],
+    "lgp_tiny": [{"lgp_graph": graph} for graph in ("seq", "dep", "uni")],
 }
 ARCHITECTURES = sorted(
     name
@@ -368,40 +366,9 @@ def test_activations_may_be_recomputed_and_layers_dropped(arch):
         assert model(**batch(model))[0].isfinite().all()
 
 
-@pytest.mark.parametrize(
-    "arch, options",
-    [
-        *((arch, {}) for arch in TRANSFORMERS),
-        ("lisa_transformer", {"lisa_layer": 2}),
-    ],
-)
-@pytest.mark.parametrize("kept", [(0, 2), (2, 1), (0,)])
-def test_layers_that_are_kept_stay_what_they_were(arch, options, kept, caplog):
-    """--encoder-layers-to-keep and its like: the model without the other layers, which have other numbers of heads."""
-    full = build(arch, **LAYERS, **options)
-    if arch == "lisa_transformer" and options.get("lisa_layer", 0) not in kept:
-        with pytest.raises(ValueError, match="drops the parsing layer"):
-            build(arch, **LAYERS, **options, encoder_layers_to_keep=",".join(map(str, kept)))
-        return
-    chosen = dict.fromkeys(("encoder_layers_to_keep", "decoder_layers_to_keep"), ",".join(map(str, kept)))
-    pruned = build(arch, seed=2, **LAYERS, **options, **chosen)
-    with caplog.at_level("WARNING"):
-        pruned.load_state_dict(full.state_dict(), model_cfg=argparse.Namespace(arch=arch, **chosen))
-    assert "start afresh" not in caplog.text
-    for side in (full.encoder, full.decoder):
-        side.layers = torch.nn.ModuleList(side.layers[number] for number in sorted(kept))
-    full.decoder.num_layers = len(kept)
-    # in training, without dropout
-    expected = full.train()(**batch(full))[0]
-    assert torch.equal(pruned.train()(**batch(pruned))[0], expected)
-    if not any(getattr(layer, "uses_syntax", False) for layer in pruned.encoder.layers) and "pascal" in arch:
-        assert not pruned.syntax_inputs
-
-
-@pytest.mark.parametrize("kept", ["0,3", "x", "-1"])
-def test_layers_that_cannot_be_kept_are_named(kept):
-    with pytest.raises(ValueError, match=rf"--decoder-layers-to-keep {kept}: give numbers from 0 to 2 such as 0,2"):
-        build("pascal_transformer", **LAYERS, decoder_layers_to_keep=kept)
+def test_no_layer_with_a_tree_is_left_out():
+    with pytest.raises(ValueError, match="--encoder-layers-to-keep: layers that learn from trees"):
+        build("pascal_transformer", **LAYERS, encoder_layers_to_keep="0,2")
 
 
 def test_pascal_takes_a_number_of_heads_and_no_density_that_is_zero():

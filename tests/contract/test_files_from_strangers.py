@@ -148,13 +148,13 @@ def test_a_container_that_holds_itself_is_no_checkpoint(tmp_path):
 @pytest.mark.parametrize("shape", ["dict", "Namespace"])
 def test_files_that_a_checkpoint_would_write_or_run_are_forgotten(shape, tmp_path):
     """Unless the user names them."""
-    task = {"_name": "x", "rnng_tree_output": "x", "parser_dir": "x", "parser": "spacy", "parser_model": str(tmp_path)}
+    task = {"_name": "x", "parser_dir": "x", "parser": "spacy", "parser_model": str(tmp_path)}
     kinds = {"dict": dict, "Namespace": Namespace}
     cfg = {"model": {"_name": "transformer"}, "task": kinds[shape](**task)}
     path = saved(tmp_path, {"cfg": cfg})
     found = checkpoint_utils.load_checkpoint_to_cpu(path, {"parser_dir": "mine"})["cfg"]["task"]
     get = found.get if shape == "dict" else vars(found).get
-    assert [get(name) for name in task] == ["x", None, "mine", "spacy", None]
+    assert [get(name) for name in task] == ["x", "mine", "spacy", None]
     (tmp_path / "given.pt").unlink()
     task["parser_model"] = "en_core_web_sm"
     found = checkpoint_utils.load_checkpoint_to_cpu(saved(tmp_path, {"cfg": {**cfg, "task": task}}))["cfg"]["task"]

@@ -63,7 +63,7 @@ OPTIONS = {
     "sa_nmt_1set_tiny": ["--decoder-hidden-size", "48"],
     "sdatt_tiny": ["--sdatt-combine", "add", "--sdatt-n", "2"],
     "dasa_transformer_tiny": ["--share-all-embeddings"],
-    "lgp_tiny": ["--lgp-dropout-in"],
+    "lgp_tiny": [],
 }
 
 

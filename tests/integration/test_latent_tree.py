@@ -1,6 +1,5 @@
 """Latent trees through fairseq's commands: from text in characters to translations with trees."""
 
-import json
 import re
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from integration import commands
 from integration.commands import TRAINING, hypotheses, records
 from seeds import seed
 
-from fairseq_syntax.systems.latent_tree.tree_files import from_brackets
+from fairseq_syntax.systems.latent_tree.tree_files import from_brackets, read_tree_file
 from fairseq_syntax.trees.characters import to_characters, to_text
 
 TRAIN, TEST = 303, 21
@@ -95,16 +94,14 @@ def test_training_reports_and_keeps_the_best(trained):
 
 
 @pytest.fixture(scope="module")
-def translated(data, trained, tmp_path_factory) -> tuple[str, Path]:
-    """Output of fairseq-generate, and the file of trees."""
-    path = tmp_path_factory.mktemp("translated") / "trees"
+def output(data, trained) -> str:
+    """What fairseq-generate prints, with trees."""
     checkpoint = trained[0] / "checkpoint_last.pt"
     given = [*TASK, "--path", checkpoint, *DECODING, "--batch-size", "4", "--scoring", "sacrebleu"]
-    return commands.run("fairseq-generate", data, *given, "--rnng-tree-output", path), path
+    return commands.run("fairseq-generate", data, *given, "--rnng-tree-output")
 
 
-def test_every_sentence_is_translated_and_scored(text, translated):
-    output, _ = translated
+def test_every_sentence_is_translated_and_scored(text, output):
     sources = (text / "test.de").read_text(encoding="utf-8").splitlines()
     assert lines_of(output, "S") == dict(enumerate(sources))
     found = hypotheses(output)
@@ -118,32 +115,27 @@ def test_every_sentence_is_translated_and_scored(text, translated):
     assert re.search(r"Generate test with beam=1: BLEU = [\d.]+ ", output), "fairseq's own is called BLEU4"
 
 
-def test_yields_of_trees_are_the_sentences(translated):
-    output, path = translated
-    trees = path.read_text(encoding="utf-8")
+def test_yields_of_trees_are_the_sentences(output):
     sources, targets = lines_of(output, "S"), hypotheses(output)
-    attention = {int(i): json.loads(value) for i, value in re.findall(r"^TA-(\d+)\t(.*)$", trees, re.MULTILINE)}
     for label, expected in (
         ("TS", {i: to_characters(line).split() for i, line in sources.items()}),
         ("TT", {i: line.split() for i, (_, line) in targets.items()}),
     ):
-        found = dict(re.findall(rf"^{label}-(\d+)\t(.*)$", trees, re.MULTILINE))
-        assert {int(i): from_brackets(tree)[1] for i, tree in found.items()} == expected
-    for i, values in attention.items():
-        assert values["source_spans"][0] == [0, len(to_characters(sources[i]).split())]
-        assert [len(row) for row in values["attention"]] == [len(values["source_spans"])] * len(values["target_spans"])
-        assert all(sum(row) == pytest.approx(1, abs=0.01) for row in values["attention"])
+        assert {i: from_brackets(tree)[1] for i, tree in lines_of(output, label).items()} == expected
+    pairs = read_tree_file(enumerate(output.splitlines()), "output")
+    assert [pair.sentence for pair in pairs] == list(range(TEST))
+    for pair in pairs:
+        assert pair.attention.sum(1) == pytest.approx(1, abs=0.01)
 
 
-def test_raw_text_is_translated_alike(data, text, trained, translated, tmp_path):
+def test_raw_text_is_translated_alike(data, text, trained, output):
     """fairseq-interactive, in buffers; padding on the left makes no difference, neither do neighbours."""
     given = [*TASK, "--path", trained[0] / "checkpoint_last.pt", *DECODING, "--input", text / "test.de"]
-    path = tmp_path / "trees"
-    more = ["--buffer-size", "5", "--batch-size", "3", "--rnng-tree-output", path, "--left-pad-source"]
-    found = hypotheses(commands.run("fairseq-interactive", data, *given, *more))
-    commands.assert_same_hypotheses(found, hypotheses(translated[0]))
-    one, other = (sorted(p.read_text(encoding="utf-8").splitlines()) for p in (path, translated[1]))
-    assert [line for line in one if line[:2] != "TA"] == [line for line in other if line[:2] != "TA"]
+    more = ["--buffer-size", "5", "--batch-size", "3", "--rnng-tree-output", "--left-pad-source"]
+    found = commands.run("fairseq-interactive", data, *given, *more)
+    commands.assert_same_hypotheses(hypotheses(found), hypotheses(output))
+    for label in ("TS", "TT"):
+        assert lines_of(found, label) == lines_of(output, label)
 
 
 def test_two_processes(data, tmp_path):

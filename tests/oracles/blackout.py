@@ -14,7 +14,7 @@ def probabilities(logits: list[float], target: int, noise: list[int], q: list[fl
     return result
 
 
-def loss(logits: list[float], target: int, noise: list[int], q: list[float], mask: bool = False) -> float:
+def loss(logits: list[float], target: int, noise: list[int], q: list[float]) -> float:
     """-log p_y - Σ_j log(1 - p_j).
 
     Args:
@@ -22,9 +22,7 @@ def loss(logits: list[float], target: int, noise: list[int], q: list[float], mas
         target: y.
         noise: s_1 … s_K.
         q: 1/Q of all words, or a multiple.
-        mask: leave out noise words that are the target.
     """
-    noise = [word for word in noise if not (mask and word == target)]
     found = probabilities(logits, target, noise, q)
     total = -math.log(found[0][0])
     for _, rejected in found[1:]:

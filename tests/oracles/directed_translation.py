@@ -60,12 +60,9 @@ def flexible(scores, query, net, centre, **options):
     return weights, gate, centre
 
 
-def penalized(scores, gate, centre, sigma=3.0, threshold=math.inf):
+def penalized(scores, gate, centre, sigma=3.0):
     """(weights, the new centre)."""
-    offsets = [abs(j - centre) for j in range(len(scores))]
-    penalties = [gate * offset**2 / (2 * sigma**2) for offset in offsets]
-    seen = [p <= threshold or o == min(offsets) for p, o in zip(penalties, offsets, strict=True)]
-    weights = some_softmax([e - p for e, p in zip(scores, penalties, strict=True)], seen)
+    weights = softmax([e - gate * (j - centre) ** 2 / (2 * sigma**2) for j, e in enumerate(scores)])
     return weights, sum(j * weight for j, weight in enumerate(weights))
 
 
@@ -117,7 +114,6 @@ def unit_vectors(net, table, sentence, heads, words=None):
     words = list(range(len(sentence))) if words is None else words
     pieces = [[table[i] for i, word in zip(sentence, words, strict=True) if word == j] for j in range(len(heads))]
     vectors = [sum(some) / len(some) for some in pieces]
-    depthwise = len(table[0]) > net["convolutions.0.weight"].shape[1]
 
     def vector(members):
         rows = [vectors[word] for word in members]
@@ -128,7 +124,7 @@ def unit_vectors(net, table, sentence, heads, words=None):
             for start in range(len(rows) - 2):
                 total = bias
                 for k, row in enumerate(rows[start : start + 3]):
-                    total = total + (weight[:, 0, k] * row if depthwise else weight[:, :, k] @ row)
+                    total = total + weight[:, :, k] @ row
                 found.append(torch.tanh(total))
             rows = [torch.maximum(found[i], found[i + 1]) for i in range(0, len(found) - 1, 2)]
         return sum(rows) / len(rows)
@@ -171,7 +167,7 @@ def run(weights, rows, layers=1, masks=None):
     return list(annotations[:, 0])
 
 
-def translate_with_two_sequences(parameters, words, units, previous, share, masks=None):
+def translate_with_two_sequences(parameters, words, units, previous, masks=None):
     """SDRNMT-2: annotations h over words and d over units, a conditional GRU over each, one distribution."""
     decoder = part(parameters, "decoder.")
     sequences, states = [], []
@@ -199,7 +195,7 @@ def translate_with_two_sequences(parameters, words, units, previous, share, mask
                 + net["score.bias"][0]
                 for h in annotations
             ])  # fmt: skip
-        weights = softmax([share * e + (1 - share) * f for e, f in zip(*scores, strict=True)])
+        weights = softmax([(e + f) / 2 for e, f in zip(*scores, strict=True)])
         contexts = [weighted(weights, annotations) for annotations in sequences]
         states = []
         for prefix, query, context, own in zip(("", "unit_"), queries, contexts, kept[1], strict=True):
@@ -221,10 +217,8 @@ def translate(
     *,
     attention="global",
     double_context=False,
-    readout=False,
     layers=1,
     sdr=0,
-    share=0.5,
     masks=None,
     **options,
 ):
@@ -235,9 +229,7 @@ def translate(
         sentence: ids of one source sentence, EOS included.
         heads: of its words, each of one token.
         previous: ids of target words.
-        readout: the second GRU gets the global context only.
         sdr: 1: the encoder reads vectors of dependency units beside the words; 2: see `translate_with_two_sequences`.
-        share: of words in scores of the latter.
         masks: dropout of states: per sequence of annotations those of the encoder, see `run`, and of the decoder: for
             gates and candidate of the first GRU, for the attention, for gates and candidate of the second.
         options: of the weights.
@@ -247,7 +239,7 @@ def translate(
     if sdr:
         units = torch.stack(unit_vectors(part(parameters, "encoder.units."), table, sentence, heads))
         if sdr == 2:
-            return translate_with_two_sequences(parameters, read, units, previous, share, masks)
+            return translate_with_two_sequences(parameters, read, units, previous, masks)
         read = torch.cat((read, units), dim=1)
     (of_encoder,), (own,) = masks or ([None], [[1] * 5])
     annotations = run(part(parameters, "encoder.rnn."), read, layers, of_encoder)
@@ -287,8 +279,8 @@ def translate(
         y = decoder["embed_tokens.weight"][word]
         query = gru(part(decoder, "before.ahead."), part(decoder, "before.recurrent."), y, state, own[:2])
         contexts, found = attend(query * own[2])
-        fed = contexts[0] if readout else torch.cat(contexts)
-        state = gru(part(decoder, "after.input."), part(decoder, "after.recurrent."), fed, query, own[3:])
+        context = torch.cat(contexts)
+        state = gru(part(decoder, "after.input."), part(decoder, "after.recurrent."), context, query, own[3:])
         # L_w y + L_d s + L_cg c^g + L_cs c^s + b: the matrices stand in one
         given, total, column = [y, state, *contexts], decoder["deep_output.bias"], 0
         for vector in given:

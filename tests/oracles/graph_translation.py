@@ -5,7 +5,7 @@ from oracles.latent_graph import lstm_steps, parse
 from oracles.syntax_translation import _cell, part, softmax, weighted
 
 
-def translate(model, source, previous, *, graph="latent", heads=None, labels=None, num_labels=None, bos=False):
+def translate(model, source, previous, *, graph="latent", heads=None, labels=None, num_labels=None):
     """Log probabilities and attention of every target word.
 
     Args:
@@ -40,7 +40,7 @@ def translate(model, source, previous, *, graph="latent", heads=None, labels=Non
     decoder = part(parameters, "decoder.")
     logs, attention = [], []
     for step, word in enumerate(previous):
-        if step or bos:
+        if step:
             state = _cell(part(decoder, "cell."), torch.cat((decoder["embed_tokens.weight"][word], feed)), state)
         a = softmax([state[0] @ vector for vector in states])
         parts = [state[0], weighted(a, states)]

@@ -19,27 +19,21 @@ def losses(graphs: list, gold: list[dict]) -> dict[str, float]:
     return found
 
 
-def scores(graphs: list, gold: list[dict], punctuation: list[list[bool]]) -> dict[str, int]:
-    """Hits and words, of all words and (`_np`) of those that are no punctuation."""
-    found: dict[str, int] = {}
-
-    def count(name: str, hit: bool, is_punctuation: bool) -> None:
-        found[name] = found.get(name, 0) + hit
-        found[f"{name}_np"] = found.get(f"{name}_np", 0) + (hit and not is_punctuation)
-
-    for graph, sentence, marks in zip(graphs, gold, punctuation, strict=True):
-        for word, mark in enumerate(marks):
+def scores(graphs: list, gold: list[dict]) -> dict[str, int]:
+    """Hits and words."""
+    found = dict.fromkeys(("pos_words", "pos_hits", "head_words", "head_hits", "label_words", "label_hits"), 0)
+    for graph, sentence in zip(graphs, gold, strict=True):
+        for word in range(len(sentence["pos"])):
             pos, head, label = (_best(graph[key][word]) for key in ("pos", "heads", "labels"))
             if sentence["pos"][word] != -1:
-                count("pos_words", True, mark)
-                count("pos_hits", pos == sentence["pos"][word], mark)
+                found["pos_words"] += 1
+                found["pos_hits"] += pos == sentence["pos"][word]
             if sentence["heads"][word] != -1:
                 right = head == sentence["heads"][word]
-                count("head_words", True, mark)
-                count("head_hits", right, mark)
-                if sentence["labels"][word] != -1:
-                    count("label_words", True, mark)
-                count("label_hits", right and label == sentence["labels"][word], mark)
+                found["head_words"] += 1
+                found["head_hits"] += right
+                found["label_words"] += sentence["labels"][word] != -1
+                found["label_hits"] += right and label == sentence["labels"][word]
     return found
 
 

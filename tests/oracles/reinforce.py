@@ -7,17 +7,16 @@ Actions are numbers: 0 opens a constituent, 1 generates a symbol, or after the l
 NT, GEN, REDUCE, NOP = range(4)
 
 
-def coverage(attention: list[list[float]], sources: int, root: float = 0.0) -> float:
+def coverage(attention: list[list[float]], sources: int) -> float:
     """The coverage loss of a sentence.
 
     Args:
         attention: a list for each target constituent but the root, of what it gives to each source constituent.
-        sources: how many of these there are; the first is the root.
-        root: what the attention to the root should sum to.
+        sources: how many of these there are; the first is the root, to which none should go.
     """
     loss = 0.0
     for i in range(sources):
-        wanted = root if i == 0 else 1.0
+        wanted = 0.0 if i == 0 else 1.0
         loss += (wanted - sum(row[i] for row in attention)) ** 2 / sources
     for i in range(1, sources):
         loss += (1 - max([0.0, *(row[i] for row in attention)])) ** 2 / (sources - 1)

@@ -123,8 +123,7 @@ def run(grammar, limits, actions, text, keys=None, values=None):
 
 
 def log_policy(scores, legal, action):
-    """Log probability of an action and the entropy, for legal actions alone."""
+    """Log probability of an action, for legal actions alone."""
     kept = torch.stack([score for score, allowed in zip(scores, legal, strict=True) if allowed])
     normalized = kept - torch.logsumexp(kept, 0)
-    number = sum(legal[:action])
-    return normalized[number], -(normalized.exp() * normalized).sum()
+    return normalized[sum(legal[:action])]

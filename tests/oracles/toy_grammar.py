@@ -18,8 +18,8 @@ def all_actions(symbols: int) -> torch.Tensor:
 
 def translator(seed=0):
     """The model; its `trees` are what "sample" and "greedy" stand for: (B, T) actions of source and target."""
-    limits = {"rnng_max_open": LIMITS.max_open, "rnng_max_consecutive": LIMITS.max_consecutive}
-    task, model = latent_trees.build(seed=seed, sharpness=1.0, symbols="abcd", **limits)
+    task, model = latent_trees.build(seed=seed, sharpness=1.0, symbols="abcd")
+    model.limits = LIMITS
     words, compute = task.source_dictionary, model.forward
     assert (words.pad(), words.eos(), len(words)) == (PADDING, END, SYMBOLS)
 

@@ -8,29 +8,25 @@ from torch import Tensor
 
 from .growing import given_text, grow_trees, left_justified
 from .rnng import Grown, RNNGState
-from .transitions import Action, Constituents
+from .transitions import Action
 from .tree_files import to_brackets
 
 
 @dataclass(frozen=True)
 class SymbolChoice:
-    """Which symbols may be generated, and how they are scored."""
+    """Which symbols may be generated."""
 
     never: tuple[int, ...]  # never generated
     pad: int
     eos: int
-    unk: int
     min_symbols: int = 0  # before the end, at least
-    unkpen: float = 0  # subtracted from the score of the unknown symbol
-    temperature: float = 1  # divides scores before they become probabilities
 
     def allowed_(self, scores: Tensor, generated: Tensor, most: Tensor) -> Tensor:
-        """Subtract the penalty from log probabilities (n, V), and set those of forbidden symbols to -inf, in place.
+        """Set scores (n, V) of forbidden symbols to -inf, in place.
 
         `generated` (n,) symbols precede; after `most` (n,) symbols only the end is allowed.
         """
         scores[:, self.never] = -torch.inf
-        scores[:, self.unk] -= self.unkpen
         scores[generated < self.min_symbols, self.eos] = -torch.inf
         only_end = generated >= most
         end = scores[:, self.eos].clone()
@@ -38,21 +34,12 @@ class SymbolChoice:
         scores[:, self.eos] = end
         return scores
 
-    def scores_of(self, grammar, hidden: Tensor, symbols: Tensor) -> Tensor:
-        """(n,) scores of symbols (n,) that were chosen in states (n, H), less the penalty."""
-        scores = self.log_probabilities(grammar, hidden).gather(1, symbols[:, None]).squeeze(1)
-        return torch.where(symbols == self.unk, scores - self.unkpen, scores)
-
-    def log_probabilities(self, grammar, hidden: Tensor) -> Tensor:
-        """(n, V) log probabilities of all symbols."""
-        return (grammar.output(hidden).float() / self.temperature).log_softmax(1)
-
     def greedy(self, state: RNNGState, generating: Tensor) -> tuple[Tensor, Tensor]:
         """The most probable symbols, as `NextSymbols` of `grow_trees`."""
         rows = generating.nonzero().squeeze(1)
         numbers = state.transitions.consumed, state.transitions.lengths
         before, most = (values.index_select(0, rows) for values in numbers)
-        scores = self.log_probabilities(state.grammar, state.hidden(rows))
+        scores = state.grammar.output(state.hidden(rows)).float().log_softmax(1)
         best = self.allowed_(scores, before, most).argmax(1)
         symbols = torch.full_like(state.transitions.lengths, self.pad).index_copy_(0, rows, best)
         return symbols, symbols == self.eos
@@ -81,13 +68,9 @@ class TreeGenerator:
         min_len: int = 1,
         lenpen: float = 1,
         unnormalized: bool = False,
-        unkpen: float = 0,
-        temperature: float = 1,
     ):
         if beam != 1:
             raise ValueError(f"--beam {beam}: trees are built greedily, as in the paper; give --beam 1")
-        if temperature <= 0:
-            raise ValueError(f"--temperature {temperature}: must be more than 0")
         self.src_dict = src_dict
         self.tgt_dict = tgt_dict
         self.eos = tgt_dict.eos()
@@ -95,18 +78,16 @@ class TreeGenerator:
         # the third is a limit on all sentences, as fairseq's generator has it
         self.max_len_a, self.max_len_b, self.max_len = max_len_a, max_len_b, 1 << 62
         self.power = 0.0 if unnormalized else lenpen
-        never = (tgt_dict.pad(), tgt_dict.bos())
-        self.choice = SymbolChoice(never, tgt_dict.pad(), self.eos, tgt_dict.unk(), min_len, unkpen, temperature)
+        self.choice = SymbolChoice((tgt_dict.pad(), tgt_dict.bos()), tgt_dict.pad(), self.eos, min_len)
 
     @torch.no_grad()
     def generate(self, models, sample, prefix_tokens=None, constraints=None) -> list[list[dict]]:
         """Translate a batch with one `latent_tree_rnng`.
 
         Returns a list of one hypothesis for each sentence, on the CPU: tokens, score, positional_scores and alignment
-        as in fairseq, with `unkpen` and `temperature` in the scores; src_tree and tgt_tree (str); src_spans and
-        tgt_spans (lists of (start, end)) of constituents in the order of opening, with the source's root and without
-        the target's; node_attention (J, I) between them. Raises ValueError: several models; FloatingPointError: a
-        probability is not a number.
+        as in fairseq; src_tree and tgt_tree (str); node_attention (J, I) between their constituents in the order of
+        opening, with the source's root and without the target's. Raises ValueError: several models;
+        FloatingPointError: a probability is not a number.
         """
         if len(models) != 1:
             raise ValueError(
@@ -134,24 +115,16 @@ class TreeGenerator:
         """Hypotheses from a replay of their trees."""
         actions = grown.actions.cpu().numpy()
         scores, replay = model.decoder(actions, text.cpu().numpy(), model.limits, memory, most.cpu().numpy(), grown)
-        trees, sources = scores.constituents, source.constituents
         src_trees, _ = self._bracketed(source, self.src_dict)
         tgt_trees, tgt_symbols = self._bracketed(scores, self.tgt_dict)
-        generating = actions == Action.GEN
-        states = replay.states[torch.from_numpy(replay.state[generating]).to(replay.states.device)]
-        places = scores.actions == Action.GEN
-        step_scores = scores.log_policy.clone()
-        # symbols count as in the search
-        step_scores[places] += self.choice.scores_of(model.decoder, states, scores.symbols[places])
-        step_scores, attentions = step_scores.cpu(), replay.attention.cpu()
+        step_scores, attentions = (scores.log_policy - scores.symbol_loss).cpu(), replay.attention.cpu()
         if not step_scores.isfinite().all():
             raise not_finite("target")
+        sizes, src_sizes = (np.bincount(side.constituents.row).tolist() for side in (scores, source))
         result = []
         for number, src_tree in enumerate(src_trees):
-            spans, src_spans = _spans(trees, number), _spans(sources, number)
-            attention = attentions[number, : len(spans) - 1, : len(src_spans)]
             # a symbol's score is that of all actions since the symbol before it
-            until = step_scores[number].cumsum(0)[torch.from_numpy(generating[number])]
+            until = step_scores[number].cumsum(0)[torch.from_numpy(actions[number] == Action.GEN)]
             positional = until.diff(prepend=until.new_zeros(1))
             result.append(
                 [
@@ -163,9 +136,7 @@ class TreeGenerator:
                         "alignment": torch.empty(0),
                         "src_tree": src_tree,
                         "tgt_tree": tgt_trees[number],
-                        "src_spans": src_spans,
-                        "tgt_spans": spans[1:],
-                        "node_attention": attention,
+                        "node_attention": attentions[number, : sizes[number] - 1, : src_sizes[number]],
                     }
                 ]
             )
@@ -183,11 +154,11 @@ class TreeGenerator:
 class TreeScorer(TreeGenerator):
     """Gives reference translations their most probable trees, and scores them: `--score-reference`.
 
-    Scores are log probabilities, without penalty and temperature, as of fairseq's `SequenceScorer`.
+    Scores are log probabilities, as of fairseq's `SequenceScorer`.
     """
 
     def __init__(self, src_dict, tgt_dict, **options):
-        super().__init__(src_dict, tgt_dict, **{**options, "beam": 1, "unkpen": 0, "temperature": 1})
+        super().__init__(src_dict, tgt_dict, **{**options, "beam": 1})
 
     def _targets(self, model, sample, memory, lengths):
         if sample.get("target") is None:
@@ -196,9 +167,3 @@ class TreeScorer(TreeGenerator):
         symbols = given_text(text, most)
         grown = grow_trees(model.decoder, most, model.limits, symbols, memory, greedy=True)
         return grown, text, most
-
-
-def _spans(trees: Constituents, row: int) -> list[tuple[int, int]]:
-    """The (start, end) of the constituents of a sentence in the order of opening, root first."""
-    here = slice(*np.searchsorted(trees.row, [row, row + 1]))
-    return list(zip(trees.start[here].tolist(), trees.end[here].tolist(), strict=True))

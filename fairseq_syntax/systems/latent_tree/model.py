@@ -41,11 +41,6 @@ class LatentTreeOptions(FairseqDataclass):
     rnng_policy_grad: PolicyGradient = option(
         PolicyGradient.full, "weights that the policy gradient trains", reading=True
     )
-    rnng_max_open: int = option(16, "constituents open at a time, root included", "[1, inf)")
-    rnng_max_consecutive: int = option(4, "constituents opened in a row", "[1, inf)")
-    rnng_actions_per_symbol: int = option(
-        3, "actions that a sentence may take: this many per character, plus twice --rnng-max-open", "[2, inf)"
-    )
 
 
 @register_model("latent_tree_rnng")
@@ -54,12 +49,12 @@ class LatentTreeRNNG(BaseFairseqModel):
 
     options = LatentTreeOptions
     builds_trees = True
+    limits = Limits()
 
-    def __init__(self, encoder: RNNG, decoder: RNNG, limits: Limits):
+    def __init__(self, encoder: RNNG, decoder: RNNG):
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder
-        self.limits = limits
         self.baselines = MovingBaselines(encoder.vocabulary, decoder.vocabulary)
 
     @classmethod
@@ -76,13 +71,12 @@ class LatentTreeRNNG(BaseFairseqModel):
             )
         args = as_namespace(args)
         fill_defaults(args, LatentTreeOptions)
-        limits = Limits(args.rnng_max_open, args.rnng_max_consecutive, args.rnng_actions_per_symbol)
         size, detached = args.rnng_size, args.rnng_policy_grad == PolicyGradient.head
         encoder, decoder = (
             RNNG(len(dictionary), dictionary.pad(), size, side, detached)
             for dictionary, side in ((task.source_dictionary, "source"), (task.target_dictionary, "target"))
         )
-        return cls(encoder, decoder, limits)
+        return cls(encoder, decoder)
 
     def forward(
         self,

@@ -29,8 +29,6 @@ TreePreset = StrEnum("TreePreset", "default paper shallow literal")
 """Sets of weights and rewards."""
 TreeBaseline = StrEnum("TreeBaseline", "gen reduce")
 """Where the average tree reward is subtracted: at each GEN, or at each REDUCE (the paper, literally; biased)."""
-CrossReward = StrEnum("CrossReward", "none scg")
-"""Whether a policy is charged for what its trees cost the other side."""
 ValidTrees = StrEnum("ValidTrees", "sample greedy")
 """Trees under which losses of validation are computed."""
 RewardMode = StrEnum("RewardMode", "exclusive additive")
@@ -39,8 +37,6 @@ GenCount = StrEnum("GenCount", "exclusive inclusive")
 """Which GENs discount the reward of an action: those before it, or itself too (the paper, literally; biased)."""
 SymbolGradient = StrEnum("SymbolGradient", "path softmax")
 """Which weights the losses of symbols train: all on their path, or the output layers (the paper, literally)."""
-CoverageRoot = StrEnum("CoverageRoot", "zero one")
-"""Total attention that the source's root should get; the target's root takes its phrase without attention."""
 
 
 class Preset(NamedTuple):
@@ -105,12 +101,6 @@ class ReinforceTreeConfig(FairseqDataclass):
         None, "reward of a constituent that contains constituents, times the root of their number", "(-inf, inf)"
     )
     rnng_reward_discount: float = option(0.95, "discount of later rewards, per symbol", "[0, 1]")
-    rnng_cross_reward: CrossReward = option(
-        CrossReward.none, "also charge policies for what their trees cost the other side (scg)"
-    )
-    rnng_coverage_root: CoverageRoot = option(
-        CoverageRoot.zero, "total attention that the source's root should get", reading=True
-    )
     rnng_lm_grad: Optional[SymbolGradient] = option(
         None,
         "weights that the losses of symbols train: all that they depend on (path, the default but for the preset "
@@ -165,26 +155,22 @@ def tree_rewards(
     return rewards, at_end - built.empty
 
 
-def coverage_loss(
-    attention: Tensor, attending: Tensor, attended: Tensor, root: CoverageRoot = CoverageRoot.zero
-) -> Tensor:
+def coverage_loss(attention: Tensor, attending: Tensor, attended: Tensor) -> Tensor:
     """(B,) distance of attention from a one-to-one mapping between constituents (eq. 2).
 
     mean_i (1 - Σ_j α_ij)² + mean_i (1 - max_j α_ij)² + mean_j (1 - max_i α_ij)². The source's root is in the first
-    term alone, with 0 instead of 1 unless `root` is one. A mean over nothing is 0; without target constituents, sums
-    and maxima over them are 0. Of equal maxima, the first gets the gradient.
+    term alone, with 0 instead of 1: the target's root takes its phrase without attention. A mean over nothing is 0;
+    without target constituents, sums and maxima over them are 0. Of equal maxima, the first gets the gradient.
 
     Args:
         attention: (B, J, I) of J target constituents, roots left out, over I of the source, whose root is the first.
         attending, attended: (B, J) and (B, I) bool, constituents of target and source that exist.
-        root: what the sum of the root should be.
     """
     rows, target, _ = attention.shape
     attention = torch.where(attending[:, :, None] & attended[:, None], attention, 0)
     others = attended[:, 1:]
     wanted = torch.ones_like(attended, dtype=attention.dtype)
-    if root == CoverageRoot.zero:
-        wanted[:, 0] = 0
+    wanted[:, 0] = 0
     in_all = _mean((wanted - attention.sum(1)) ** 2, attended)
     inner = attention[:, :, 1:]
     # a 0 behind everything, because a maximum needs an element; it is never the first of equal ones
@@ -227,7 +213,7 @@ def reward_to_go(rewards: Tensor, counts: Tensor, discount: float) -> Tensor:
 
 
 class MovingBaselines(nn.Module):
-    """Exponential moving averages of what symbols cost, trees earn and the other side costs.
+    """Exponential moving averages of what symbols cost and trees earn.
 
     A batch uses the averages before it updates them, so that no sample is part of its own baseline; a number that has
     no average yet is its own baseline. They are buffers of the model, because fairseq does not save a criterion without
@@ -239,8 +225,8 @@ class MovingBaselines(nn.Module):
     Attributes, all float32:
         source, target: (V,) loss of each symbol, in nats; 0 where it has not been seen.
         tree: (2,) tree reward of source and target, per GEN or REDUCE (`TreeBaseline`).
-        cross: (2,) what comes after source and target trees.
-        source_seen, target_seen, tree_seen, cross_seen: more than 0 where there is an average.
+        source_seen, target_seen, tree_seen: more than 0 where there is an average.
+        cross, cross_seen: not used; checkpoints have them.
     """
 
     NAMES = ("source", "target", "tree", "cross")
@@ -321,8 +307,6 @@ class Losses(NamedTuple):
     sides: tuple[Side, Side]  # source and target
     # (B, T) float64 of either side, rewards to go less baselines; None where they do not train the policy
     advantages: list[Tensor | None]
-    # (B,) float64 of either side, what its trees cost the other side, as a reward; see `CrossReward`
-    ahead: tuple[Tensor, Tensor]
 
 
 @register_criterion("reinforce_tree", dataclass=ReinforceTreeConfig)
@@ -337,18 +321,13 @@ class ReinforceTreeCriterion(FairseqCriterion):
     per GEN, subtracted at each GEN: the number of GENs to come does not depend on the actions, so the gradient is not
     biased.
 
-    `--rnng-cross-reward scg` adds to R_i what comes later on the other side, without discount: for the source
-    -(w_tgt L_tgt + w_att L_att) and the target's tree reward, for the target -w_att L_att. Their moving averages are
-    those per target symbol, and per sentence.
-
     Sides with given trees (`net_input` has src_actions or tgt_actions) are not taught by rewards but by
     `--rnng-action-xent`. In validation there are no rewards. Its trees are drawn by `--seed` and the number of the
     sentence alone, so they are the same each time, in any batch, and training goes on undisturbed.
 
-    Logged are, in bits, `loss` of target and `loss_src` of source symbols (the end counts as one) and `entropy_*` of an
-    action; `att`, the coverage loss of a sentence; for both sides NTs (`nts_per_char_*`) and tree reward
-    (`tree_reward_*`) per symbol without the end, `depth_*` of a tree, and `flat_*` and `capped_*` (% of trees that are
-    nothing but a root, or met the limit of actions).
+    Logged are, in bits, `loss` of target and `loss_src` of source symbols (the end counts as one); `att`, the coverage
+    loss of a sentence; for both sides NTs (`nts_per_char_*`) and tree reward (`tree_reward_*`) per symbol without the
+    end, and `flat_*` and `capped_*` (% of trees that are nothing but a root, or met the limit of actions).
 
     A batch that stands in for one (`sample` has a true stand_in), where a process has run out of data before the
     others, does not move the averages.
@@ -364,15 +343,13 @@ class ReinforceTreeCriterion(FairseqCriterion):
         self.weights = preset._replace(**{name: value for name, value in given.items() if value is not None})
         self.action_xent = cfg.rnng_action_xent
         self.discount = cfg.rnng_reward_discount
-        self.cross_reward = CrossReward(cfg.rnng_cross_reward)
-        self.coverage_root = CoverageRoot(cfg.rnng_coverage_root)
         self.valid_trees = ValidTrees(cfg.rnng_valid_trees)
         self.seed = cfg.seed
 
     def forward(self, model, sample, reduce=True):
         """(loss, number of sentences, what to log); see the class.
 
-        Raises ValueError: the model has no latent trees; FloatingPointError: a loss is not a number.
+        Raises ValueError: the model has no latent trees.
         """
         if not hasattr(model, "baselines"):
             raise ValueError("--criterion reinforce_tree: learns latent trees; use --arch latent_tree_rnng")
@@ -383,12 +360,6 @@ class ReinforceTreeCriterion(FairseqCriterion):
         pair = model(**inputs, **drawn, detach_output=self.weights.lm_grad == SymbolGradient.softmax)
         given = tuple(inputs[name] is not None for name in _GIVEN)
         losses = self.losses(pair, model.baselines, given, learning=training)
-        if not torch.isfinite(losses.total).all():
-            row = int((~torch.isfinite(losses.total)).nonzero()[0])
-            sentence = int(sample["id"][row]) if "id" in sample else row
-            raise FloatingPointError(
-                f"the loss is not a finite number (sentence {sentence}); lower --lr or give --clip-norm"
-            )
         if training:
             self.update(model.baselines, losses, sample.get("stand_in", False))
         log = {
@@ -409,9 +380,8 @@ class ReinforceTreeCriterion(FairseqCriterion):
             given: whether the trees of source and target are not drawn from the policies.
             learning: include what trains the policies.
         """
-        coverage = coverage_loss(pair.attention, pair.attending, pair.attended, self.coverage_root)
+        coverage = coverage_loss(pair.attention, pair.attending, pair.attended)
         sides = self._sides(pair, given)
-        ahead = self._ahead(sides, coverage)
         total = self.weights.coverage_weight * coverage
         for side in sides:
             total = total + side.weight * side.scores.symbol_loss.sum(1)
@@ -421,9 +391,9 @@ class ReinforceTreeCriterion(FairseqCriterion):
             if side.given:
                 total = total - self.action_xent * scores.log_policy.sum(1)
                 continue
-            advantages[index] = advantage = self._advantage(sides, index, ahead[index], baselines)
+            advantages[index] = advantage = self._advantage(side, index, baselines)
             total = total - self.weights.policy_weight * (advantage.to(scores.log_policy) * scores.log_policy).sum(1)
-        return Losses(total, coverage, sides, advantages, ahead)
+        return Losses(total, coverage, sides, advantages)
 
     def _sides(self, pair, given: tuple[bool, bool]) -> tuple[Side, Side]:
         sides = []
@@ -437,17 +407,8 @@ class ReinforceTreeCriterion(FairseqCriterion):
             sides.append(Side(scores, weight, tree, at_end, fixed))
         return tuple(sides)
 
-    def _ahead(self, sides: tuple[Side, Side], coverage: Tensor) -> tuple[Tensor, Tensor]:
-        """(B,) what source and target trees cost the other side, as rewards."""
-        target = sides[1]
-        attention = -self.weights.coverage_weight * coverage.detach().double()
-        if self.cross_reward == CrossReward.none:
-            return torch.zeros_like(attention), torch.zeros_like(attention)
-        return attention - target.weight * target.symbol_losses().sum(1) + target.tree_total(), attention
-
-    def _advantage(self, sides: tuple[Side, Side], index: int, ahead: Tensor, baselines) -> Tensor:
-        """(B, T) reward to go of each action of a side (eq. 4) less baselines; 0 for NOP."""
-        side = sides[index]
+    def _advantage(self, side: Side, index: int, baselines) -> Tensor:
+        """(B, T) reward to go of each action of source or target (eq. 4) less baselines; 0 for NOP."""
         actions = side.scores.actions
         rewards = side.tree - side.weight * side.symbol_losses()
         average = baselines.of(SIDES[index], side.scores.symbols, side.symbol_losses())
@@ -455,12 +416,9 @@ class ReinforceTreeCriterion(FairseqCriterion):
         places, total = self._tree_places(side)
         average = baselines.of("tree", index, total / places.sum(1).clamp(min=1))
         rewards = rewards + (added - torch.where(places, average[:, None], 0))
-        if self.cross_reward != CrossReward.none:
-            units = self._ahead_units(sides, index)
-            ahead = ahead - units * baselines.of("cross", index, ahead / units)
         rewards = torch.cat((rewards, side.at_end[:, None]), 1)
         to_go = reward_to_go(rewards, generated(actions, self.weights.gen_count), self.discount)[:, :-1]
-        return torch.where(actions == Action.NOP, 0, to_go + ahead[:, None])
+        return torch.where(actions == Action.NOP, 0, to_go)
 
     def _tree_places(self, side: Side) -> tuple[Tensor, Tensor]:
         """(B, T) bool, where average tree rewards are subtracted, and (B,) the sum of the rewards they average."""
@@ -469,13 +427,8 @@ class ReinforceTreeCriterion(FairseqCriterion):
             return places, torch.where(places, side.tree, 0).sum(1)
         return side.at(Action.GEN), side.tree_total()
 
-    def _ahead_units(self, sides: tuple[Side, Side], index: int) -> Tensor:
-        """(B,) the number of units that share `ahead`: target symbols, or one sentence."""
-        units = sides[1].at(Action.GEN).sum(1)
-        return units if index == 0 else torch.ones_like(units)
-
     def update(self, baselines: MovingBaselines, losses: Losses, stand_in: bool = False) -> None:
-        """Update the moving averages that are in use; a batch that stands in takes part with zeros."""
+        """Update the moving averages; a batch that stands in takes part with zeros."""
         totals = {}
         for name, side in zip(SIDES, losses.sides, strict=True):
             zero = torch.zeros_like(getattr(baselines, name), dtype=torch.float64)
@@ -483,9 +436,6 @@ class ReinforceTreeCriterion(FairseqCriterion):
             totals[name] = tuple(zero.index_add(0, side.scores.symbols.flatten(), values) for values in counted)
         places, sums = zip(*map(self._tree_places, losses.sides), strict=True)
         totals["tree"] = (torch.stack([part.sum() for part in sums]), torch.stack([part.sum() for part in places]))
-        if self.cross_reward != CrossReward.none:
-            units = [self._ahead_units(losses.sides, index).sum() for index in range(2)]
-            totals["cross"] = (torch.stack([part.sum() for part in losses.ahead]), torch.stack(units))
         if stand_in:
             totals = {name: tuple(map(torch.zeros_like, parts)) for name, parts in totals.items()}
         baselines.update(**totals)
@@ -510,9 +460,7 @@ class ReinforceTreeCriterion(FairseqCriterion):
         ratio("loss_src", "loss_src", "symbols_src", 1 / math.log(2))
         ratio("att", "att", "trees_src")
         for side in _LOG_SIDES:
-            ratio(f"entropy_{side}", f"entropy_{side}", f"actions_{side}", 1 / math.log(2))
             ratio(f"nts_per_char_{side}", f"nts_{side}", f"chars_{side}")
-            ratio(f"depth_{side}", f"depth_{side}", f"trees_{side}", digits=2)
             ratio(f"tree_reward_{side}", f"reward_{side}", f"chars_{side}")
             ratio(f"flat_{side}", f"flat_{side}", f"trees_{side}", 100, 1)
             ratio(f"capped_{side}", f"capped_{side}", f"trees_{side}", 100, 1)
@@ -530,19 +478,16 @@ _LOG_SIDES = ("src", "tgt")
 def _sums(name: str, side: Side) -> dict[str, Tensor]:
     """Float64 sums and counts of one side of a batch, "src" or "tgt", for `reduce_metrics`."""
     scores, trees = side.scores, side.scores.constituents
-    real = ~side.at(Action.NOP)
     roots = trees.parent == NONE
+    device = scores.actions.device
     values = {
         "loss": side.symbol_losses().sum(),
         "symbols": side.at(Action.GEN).sum(),
         "chars": trees.lengths.sum(),
-        "entropy": scores.entropy.detach().double().sum(),
-        "actions": real.sum(),
         "nts": side.at(Action.NT).sum(),
-        "depth": (trees.height[roots] - 1).sum(),
-        "trees": len(real),
+        "trees": roots.sum(),
         "reward": side.tree_total().sum(),
         "flat": (trees.nonterminals[roots] == 0).sum(),
         "capped": scores.capped.sum(),
     }
-    return {f"{key}_{name}": torch.as_tensor(value).to(real.device, torch.float64) for key, value in values.items()}
+    return {f"{key}_{name}": torch.as_tensor(value).to(device, torch.float64) for key, value in values.items()}

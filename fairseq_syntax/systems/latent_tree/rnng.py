@@ -25,7 +25,6 @@ class TreeScores:
     constituents: Constituents  # what they build
     symbols: Tensor  # (B, T) what each GEN generates, the end of the sentence included; padding elsewhere
     log_policy: Tensor  # (B, T) float32, log probability of each action; 0 for NOP
-    entropy: Tensor  # (B, T) float32, of the policy when each action was taken; 0 for NOP
     symbol_loss: Tensor  # (B, T) float32, negative log probability of each symbol; 0 where there is no GEN
     capped: np.ndarray  # (B,) bool, sentences whose budget of actions forbade an NT
 
@@ -172,7 +171,6 @@ class RNNG(nn.Module):
         policy_states = states.detach() if self.detach_policy else states
         log_policy = self.log_policy(policy_states.index_select(0, state), forbidden)
         taken = log_policy.gather(1, action.flatten()[where, None]).squeeze(1)
-        entropy = -(log_policy.exp() * log_policy).sum(1)
 
         symbol, generated = there(symbols), there(generating)
         output_states = states.detach() if detach_output else states
@@ -187,7 +185,6 @@ class RNNG(nn.Module):
             constituents=trees,
             symbols=symbol,
             log_policy=spread(taken, where),
-            entropy=spread(entropy, where),
             symbol_loss=spread(loss, generated),
             capped=capped,
         )
@@ -280,7 +277,7 @@ class _Store:
 class RNNGState:
     """The progress of R rows in building their trees; nothing here has a gradient.
 
-    Stacks hold numbers of states, which are never overwritten, so rows are dropped or duplicated by moving numbers.
+    Stacks hold numbers of states, which are never overwritten.
 
     Args:
         grammar: the side whose trees are built.
@@ -289,7 +286,6 @@ class RNNGState:
 
     Attributes:
         transitions: what is legal.
-        sentence: (R,) sentence of the memory that each row belongs to.
         top: (R, 2) place on its stack, and number of the state, of the entry on top.
     """
 
@@ -298,7 +294,6 @@ class RNNGState:
         rows, longest, device = len(lengths), int(lengths.max()), lengths.device
         self.grammar, self.memory = grammar, memory
         self.transitions = Transitions(lengths, limits)
-        self.sentence = torch.arange(rows, device=device)
         stack, composition, embeddings = grammar.stack, grammar.composition, grammar.embed.weight
         new = grammar.nonterminal[None] if memory is None else embeddings.new_zeros(1, grammar.size)
         # laid out for products with few rows, which on a CPU take up to twice as long otherwise
@@ -319,7 +314,7 @@ class RNNGState:
         self._hidden, self._cells = (_Store(torch.cat((zero, states)), room) for states in root_states)
         # place 0 of a stack is below everything, place 1 is the root
         self._codes = torch.zeros(rows, longest + limits.max_open + 2, dtype=torch.long, device=device)
-        self.top = torch.stack((torch.ones_like(self.sentence), self.sentence + 1), 1)
+        self.top = torch.stack((torch.ones_like(lengths), torch.arange(1, rows + 1, device=device)), 1)
         # the place of the nonterminal of each open constituent, and the state below it; those of the root are not used
         self._open = torch.zeros(rows, limits.max_open + 1, 2, dtype=torch.long, device=device)
 
@@ -352,7 +347,7 @@ class RNNGState:
             if len(nt):
                 self._open[nt, inside[nt] + 1] = torch.stack((place[: len(nt)], below[: len(nt)]), 1)
                 if self.memory is not None:
-                    _, sums = self.memory.attend(self.sentence[nt], self._hidden[below[: len(nt)]])
+                    _, sums = self.memory.attend(nt, self._hidden[below[: len(nt)]])
                     gates[: len(nt)].addmm_(sums, self._attended)
             if len(reduce):
                 phrases = self._compose(reduce, opened[:, 0])
@@ -380,9 +375,3 @@ class RNNGState:
         gates = [of.index_select(0, read) for of, read in zip(self._child_gates.all(), codes, strict=True)]
         phrases = self.grammar.composition.compose(torch.stack(gates), sizes.tolist(), last, self._composing)
         return torch.empty_like(phrases).index_copy_(0, order, phrases)
-
-    def select(self, rows: Tensor) -> None:
-        """Go on with these rows, (R',), in which some may be missing and others repeated."""
-        for name in ("sentence", "top", "_codes", "_open"):
-            setattr(self, name, getattr(self, name).index_select(0, rows))
-        self.transitions.select(rows)

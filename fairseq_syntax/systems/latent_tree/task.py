@@ -12,14 +12,14 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
-from ...data.splits import check_split
+from ...data.splits import check_directories, check_split
 from ...data.token_files import load_dictionary
 from ...options import option
 from ...training.validation_bleu import ValidationBleu
 from ...trees.characters import to_characters, to_text
 from .generator import TreeGenerator, TreeScorer
 from .growing import ForcedTreeDataset, ForcedTrees
-from .tree_files import TreeFile, tree_lines
+from .tree_files import tree_lines
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class CharacterText:
 # criterions of fairseq that a user may try, its default among them; they need scores of words
 _WORD_BY_WORD = ("cross_entropy", "label_smoothed_cross_entropy")
 # options of generation: those of the generator, and those that are refused unless they have these values
-_FOR_TREES = ("beam", "max_len_a", "max_len_b", "min_len", "lenpen", "unnormalized", "unkpen", "temperature")
+_FOR_TREES = ("beam", "max_len_a", "max_len_b", "min_len", "lenpen", "unnormalized")
 _NOT_FOR_TREES = {
     "sampling": False,
     "constraints": None,
@@ -62,6 +62,8 @@ _NOT_FOR_TREES = {
     "print_step": False,
     "replace_unk": None,
     "retain_iter_history": False,
+    "temperature": 1.0,
+    "unkpen": 0.0,
 }
 
 
@@ -79,10 +81,8 @@ class TreeTranslationConfig(TranslationConfig):
     eval_bleu_detok: str = option(
         "syntax_char", "detokenizer of translations for --eval-bleu; syntax_char joins characters into words"
     )
-    rnng_tree_output: Optional[str] = option(
-        None,
-        "fairseq-generate and -interactive write the trees of both sentences and their attention to this file, "
-        "three lines per sentence; - is stdout",
+    rnng_tree_output: Optional[bool] = option(
+        False, "fairseq-generate and -interactive print the trees of both sentences and their attention: TS-, TT-, TA-"
     )
     rnng_forced_trees: ForcedTrees = option(
         ForcedTrees.none,
@@ -100,9 +100,6 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
 
     def __init__(self, cfg, src_dict, tgt_dict):
         super().__init__(cfg, src_dict, tgt_dict)
-        if cfg.num_batch_buckets > 0:
-            raise ValueError("--num-batch-buckets: fairseq's implementation fails with NumPy 2; leave it out")
-        self._trees = TreeFile(cfg.rnng_tree_output) if cfg.rnng_tree_output else None
         # lines that fairseq-interactive has read, and the numbers of those of its buffer, by token ids
         self._lines_read = 0
         self._numbers = collections.defaultdict(collections.deque)
@@ -110,14 +107,8 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
     @classmethod
     def setup_task(cls, cfg, **kwargs):
         """As in fairseq, with clear errors for a missing data directory or one without dictionaries."""
-        if not cfg.data:
-            raise ValueError("no data directory is given; name the one that fairseq-preprocess wrote")
+        check_directories(cfg.data)
         first = Path(utils.split_paths(cfg.data)[0])
-        if not any(first.glob("dict.*.txt")):
-            raise FileNotFoundError(
-                f"{first}: no dict.*.txt; make the directory with fairseq-preprocess --padding-factor 1 --destdir "
-                f"{first}, of text that fairseq-syntax characters wrote"
-            )
         task = super().setup_task(cfg, **kwargs)
         for language, dictionary in ((cfg.source_lang, task.src_dict), (cfg.target_lang, task.tgt_dict)):
             if "madeupword0000" in dictionary:
@@ -148,14 +139,6 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         """As in fairseq, padded on the side that `--left-pad-source` says."""
         return ForcedTreeDataset.for_inference(self, src_tokens, src_lengths, constraints)
 
-    def get_batch_iterator(self, dataset, *args, **kwargs):
-        """As in fairseq; the file of trees learns how many sentences will come."""
-        iterator = super().get_batch_iterator(dataset, *args, **kwargs)
-        if self._trees is not None:
-            batches = iterator.frozen_batches[iterator.shard_id :: iterator.num_shards]
-            self._trees.expect(sum(map(len, batches)))
-        return iterator
-
     def get_interactive_tokens_and_lengths(self, lines, encode_fn):
         """As in fairseq; keeps the numbers of the lines, which fairseq's batches do not have."""
         tokens, lengths = super().get_interactive_tokens_and_lengths(lines, encode_fn)
@@ -169,9 +152,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
     # --- training -----------------------------------------------------------------------------------------------
 
     def build_model(self, cfg, from_checkpoint=False):
-        """As in fairseq; ValueError for a model that builds no trees, and for `--rnng-tree-output` in training."""
-        if self._trees is not None and not from_checkpoint:
-            raise ValueError("--rnng-tree-output: for fairseq-generate and fairseq-interactive, not for training")
+        """As in fairseq; ValueError for a model that builds no trees."""
         model = super().build_model(cfg, from_checkpoint)
         if not getattr(model, "builds_trees", False):
             raise ValueError(
@@ -212,12 +193,11 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         return kind(self.src_dict, self.tgt_dict, **options)
 
     def inference_step(self, generator, models, sample, prefix_tokens=None, constraints=None):
-        """Translate a batch and write its trees to the file, if there is one."""
+        """Translate a batch and print its trees, if that is asked for."""
         result = super().inference_step(generator, models, sample, prefix_tokens, constraints)
-        if self._trees is not None:
-            numbers = self._sentence_numbers(sample)
-            lines = [tree_lines(number, best) for number, (best, *_) in zip(numbers, result, strict=True)]
-            self._trees.write("".join(lines), len(lines))
+        if self.cfg.rnng_tree_output:
+            for number, (best, *_) in zip(self._sentence_numbers(sample), result, strict=True):
+                print(tree_lines(number, best), end="")
         return result
 
     def _sentence_numbers(self, sample) -> list[int]:

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-import torch
 from torch import Tensor
 
 
@@ -93,17 +92,12 @@ class Transitions:
     taken = property(lambda self: self._counts[:, _TAKEN], doc="(B,) actions taken.")
     live = property(lambda self: self._counts[:, _LIVE] > 0, doc="(B,) bool, sentences that have not ended.")
 
-    def legal(self) -> Tensor:
-        """(B, 3) bool: which of NT, GEN and REDUCE each row may take now; GEN alone for sentences that have ended.
-
-        GEN is always legal, so every row has a legal action. REDUCE needs an open constituent other than the root, with
-        something in it. NT must keep to the limits, with a budget in which all constituents can still be closed.
-        """
-        nt, reduce = self.structure().unbind(1)
-        return torch.stack((nt, torch.ones_like(nt), reduce), dim=1)
-
     def structure(self, rows: Tensor | None = None) -> Tensor:
-        """(n, 2) bool: whether NT and REDUCE are legal, in these rows or in all."""
+        """(n, 2) bool: whether NT and REDUCE are legal, in these rows or in all; GEN always is.
+
+        REDUCE needs an open constituent other than the root, with something in it. NT must keep to the limits, with a
+        budget in which all constituents can still be closed.
+        """
         counts = self._counts if rows is None else self._counts.index_select(0, rows)
         return (counts[:, : _LIVE + 1] > 0).unflatten(1, (2, 3)).all(2)
 
@@ -116,10 +110,6 @@ class Transitions:
         changes = actions.masked_fill(ends & (actions == Action.GEN), _END)
         self._counts.mul_(self._kept.index_select(0, changes)).add_(self._added.index_select(0, changes))
 
-    def select(self, rows: Tensor) -> None:
-        """Go on with these rows, (R,), in which some may be missing and others repeated."""
-        self.lengths, self._counts = (values.index_select(0, rows) for values in (self.lengths, self._counts))
-
 
 # --- known trees -----------------------------------------------------------------------------------------------------
 
@@ -127,7 +117,7 @@ class Transitions:
 def legality(
     actions: np.ndarray, lengths: np.ndarray, limits: Limits, most: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The actions that were legal when each action was taken, as `Transitions.legal` says step by step.
+    """The actions that were legal when each action was taken, as `Transitions.structure` says step by step.
 
     Args:
         actions: (B, T) of `Action`, padded with NOP.
@@ -193,7 +183,6 @@ class Constituents:
     end: np.ndarray  # (C,) the symbol after the last in it
     terminals: np.ndarray  # (C,) number of symbols that are children
     nonterminals: np.ndarray  # (C,) number of constituents that are children
-    depth: np.ndarray  # (C,) number of constituents around it
     height: np.ndarray  # (C,) 1 without constituents in it, else one more than the highest of them
     # (B, T) the innermost open constituent when each action was taken; `NONE` for NOP, and inside of constituents
     # that were dropped
@@ -243,13 +232,12 @@ def constituents(actions: np.ndarray) -> Constituents:
     start = np.where(opened == NONE, 0, symbols[row, opened])
     end = np.where(closed == NONE, lengths[row], symbols[row, closed])
 
-    depth, height = _levels(parent)
-    tree = (row, parent, opened, closed, start, end, terminals, nonterminals, depth, height)
+    tree = (row, parent, opened, closed, start, end, terminals, nonterminals, _heights(parent))
     return Constituents(*tree, innermost, closes, opens, empty, lengths, actions)
 
 
-def _levels(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(C,) depth and height of constituents, in loops over depths."""
+def _heights(parent: np.ndarray) -> np.ndarray:
+    """(C,) heights of constituents, in loops over depths."""
     depth = np.zeros(len(parent), dtype=int)
     height = np.ones(len(parent), dtype=int)
     around = parent.copy()
@@ -259,7 +247,7 @@ def _levels(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     for level in range(depth.max(initial=0), 0, -1):
         here = depth == level
         np.maximum.at(height, parent[here], height[here] + 1)
-    return depth, height
+    return height
 
 
 def _innermost(nt: np.ndarray, reduce: np.ndarray) -> np.ndarray:

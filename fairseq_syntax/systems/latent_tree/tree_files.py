@@ -1,21 +1,17 @@
-"""Trees over symbols as lines of brackets, and files of translations with their trees (`--rnng-tree-output`).
+"""Trees over symbols as lines of brackets, and lines about translations with their trees (`--rnng-tree-output`).
 
 The text `E i n ▁ M a n n` with its second word a constituent is `(X E i n ▁ (X M a n n ) )`: the root is written too.
 Symbols are separated by spaces; brackets of the text are written -LRB- and -RRB-, as in treebanks.
 
-A file has three lines a sentence, tab-separated, the number of the sentence after the hyphen: `TS-7` and `TT-7` with
-the trees of source and target in brackets, and `TA-7` with JSON: "source_spans" and "target_spans" of constituents in
-the order of opening, [start, end] in symbols, with the source's root and without the target's; "attention", a row for
-each constituent of the target with a weight for each of the source.
+There are three lines a sentence, tab-separated, the number of the sentence after the hyphen: `TS-7` and `TT-7` with
+the trees of source and target in brackets, and `TA-7` with JSON: "attention", a row for each constituent of the target
+but the root, with a weight for each of the source, root first, both in the order of opening.
 """
 
 import json
-import os
 import re
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -119,7 +115,7 @@ def read_tree_file(lines: Iterable[tuple[int, str]], name: str) -> list[TreeReco
         if match := _RECORD.fullmatch(text.rstrip("\r\n")):
             found.setdefault(int(match[2]), {})[match[1]] = match[3] or ""
     if not found:
-        raise TreeFormatError(f"{name}: no tree (a line such as TS-0); give what --rnng-tree-output has written")
+        raise TreeFormatError(f"{name}: no tree (a line such as TS-0); give fairseq-generate --rnng-tree-output")
     return [_record(sentence, found[sentence], name) for sentence in sorted(found)]
 
 
@@ -136,59 +132,9 @@ def _record(sentence: int, records: dict[str, str], name: str) -> TreeRecord:
     return TreeRecord(sentence, source, target, attention)
 
 
-STDOUT = "-"
-
-
 def tree_lines(number: int, hypothesis: dict) -> str:
     """The three lines about a sentence and a hypothesis from `TreeGenerator`."""
-    attention = {
-        "source_spans": [list(span) for span in hypothesis["src_spans"]],
-        "target_spans": [list(span) for span in hypothesis["tgt_spans"]],
-        # rounded as float64: float32 would be written with all its digits
-        "attention": hypothesis["node_attention"].double().cpu().numpy().round(4).tolist(),
-    }
-    fields = {"TS": hypothesis["src_tree"], "TT": hypothesis["tgt_tree"], "TA": json.dumps(attention)}
+    # rounded as float64: float32 would be written with all its digits
+    attention = hypothesis["node_attention"].double().cpu().numpy().round(4).tolist()
+    fields = {"TS": hypothesis["src_tree"], "TT": hypothesis["tgt_tree"], "TA": json.dumps({"attention": attention})}
     return "".join(f"{name}-{number}\t{value}\n" for name, value in fields.items())
-
-
-class TreeFile:
-    """A file whose name ends in `.part` until all announced sentences are in it.
-
-    So whatever stops the program, a file with the final name is complete; only then does it replace an older one. `-`
-    is stdout.
-    """
-
-    def __init__(self, path: str):
-        if Path(path).is_dir():
-            raise IsADirectoryError(f"--rnng-tree-output {path}: is a folder; name a file")
-        self.path = path
-        self.missing = 0
-        self._file = None
-        self._whole = False
-
-    @property
-    def _part(self) -> str:
-        return f"{self.path}.part"
-
-    def expect(self, sentences: int) -> None:
-        """Announce sentences, in place of those announced before that are still missing."""
-        self.missing = sentences
-        if self.path == STDOUT or not sentences:
-            return
-        if self._file is None:
-            Path(self.path).parent.mkdir(parents=True, exist_ok=True)
-            self._file = open(self._part, "w", encoding="utf-8", newline="\n")
-        elif self._whole:
-            # the open file can be written under either name
-            os.replace(self.path, self._part)
-            self._whole = False
-
-    def write(self, lines: str, sentences: int) -> None:
-        """Add the lines of sentences that were announced."""
-        file = sys.stdout if self.path == STDOUT else self._file
-        file.write(lines)
-        file.flush()
-        self.missing -= sentences
-        if self._file is not None and not self.missing:
-            os.replace(self._part, self.path)
-            self._whole = True

@@ -52,12 +52,6 @@ class LatentGraphOptions(GraphParserOptions):
         "what to take from --lgp-parser-path: all, word and n-gram vectors alone (tables), or LSTMs alone; "
         "with any --lgp-graph",
     )
-    lgp_decoder_bos: bool = option(
-        False, "take a step from the beginning of the sentence before the first word is predicted", reading=True
-    )
-    lgp_dropout_in: bool = option(
-        False, "apply dropout to the input of eq. 8, too, not only to its output", reading=True
-    )
     dropout: float = option(0.2, "dropout of the state that predicts a word (eq. 8)", "[0, 1)")
 
 
@@ -168,15 +162,13 @@ class LatentGraphDecoder(RecurrentDecoder):
         super().__init__(dictionary, args, embed_tokens, GraphAttention(), size)
         self.cell = LSTMCell(size, size, ahead_size=size)
         self.output_state = nn.Linear((1 + contexts) * size, size)
-        self.reads_bos = args.lgp_decoder_bos
-        self.drops_input = args.lgp_dropout_in
 
     def embed(self, tokens):
         return self.embed_tokens(tokens)
 
     def initial_state(self, encoder_out):
         hidden, cell = (state[:, 0] for state in encoder_out["final"])
-        return {"lstm": (hidden, cell), "feed": torch.zeros_like(hidden), "begun": self.reads_bos}
+        return {"lstm": (hidden, cell), "feed": torch.zeros_like(hidden), "begun": False}
 
     def project_ahead(self, embedded):
         return self.cell.project_ahead(embedded)
@@ -184,10 +176,7 @@ class LatentGraphDecoder(RecurrentDecoder):
     def step(self, ahead, state, memory):
         lstm = self.cell(state["feed"], state["lstm"], ahead) if state["begun"] else state["lstm"]
         context, extra, _ = self.attention(lstm[0], memory, {})
-        x = torch.cat((lstm[0], context), dim=1)
-        if self.drops_input:
-            x = self.dropout(x)
-        x = self.dropout(torch.tanh(self.output_state(x)))
+        x = self.dropout(torch.tanh(self.output_state(torch.cat((lstm[0], context), dim=1))))
         return x, extra, {"lstm": lstm, "feed": x, "begun": True}
 
 

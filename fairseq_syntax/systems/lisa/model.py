@@ -63,11 +63,6 @@ class LisaTransformerModel(SyntaxTransformerModel):
     def check_options(cls, args, task):
         if args.lisa_layer not in range(args.encoder_layers):
             raise ValueError(f"--lisa-layer {args.lisa_layer}: give 0 to {args.encoder_layers - 1}")
-        kept = getattr(args, "encoder_layers_to_keep", None)
-        if kept and str(args.lisa_layer) not in kept.split(","):
-            raise ValueError(
-                f"--encoder-layers-to-keep {kept}: drops the parsing layer, --lisa-layer {args.lisa_layer}"
-            )
         if getattr(args, "encoder_layerdrop", 0):
             raise ValueError("--encoder-layerdrop would drop the parsing layer; leave it out")
         if getattr(args, "checkpoint_activations", False) or getattr(args, "offload_activations", False):

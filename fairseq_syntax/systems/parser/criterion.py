@@ -9,10 +9,6 @@ from fairseq.logging import metrics
 from torch import Tensor
 from torch.nn import functional as F
 
-from ...trees import spanning
-from ...trees.conllu import ROOT
-from ...trees.well_formed import are_trees
-from .network import best_trees
 from .treebank import MISSING
 
 # what is logged -> (hits, of how many)
@@ -20,13 +16,6 @@ _PERCENT = {
     "pos": ("pos_hits", "pos_words"),
     "uas": ("head_hits", "head_words"),
     "las": ("label_hits", "label_words"),
-    "uas_no_punct": ("head_hits_np", "head_words_np"),
-    "las_no_punct": ("label_hits_np", "label_words_np"),
-}
-_PERCENT_DECODED = {
-    "trees": ("trees", "sentences"),
-    "uas_eisner": ("eisner_hits", "head_words"),
-    "uas_eisner_no_punct": ("eisner_hits_np", "head_words_np"),
 }
 _LOSSES = {"pos_loss": "pos_words", "head_loss": "head_words", "label_loss": "label_words"}
 
@@ -39,9 +28,7 @@ class JointParsingCriterion(FairseqCriterion):
     task's successive regularisation is added to the quotient.
 
     Logged are the losses (bits a word) and in percent of words `pos`, `uas` and `las`, of the most likely heads and
-    labels of every word alone; the latter two also without punctuation (`uas_no_punct`, `las_no_punct`). In
-    validations, also `trees` (% of sentences whose most likely heads are a tree with one root), and the score of the
-    best projective tree, `uas_eisner` and `uas_eisner_no_punct`.
+    labels of every word alone.
 
     Labels are learned from the mean state of likely heads, also in training (JMT: from that of the right head).
     """
@@ -72,7 +59,8 @@ class JointParsingCriterion(FairseqCriterion):
             "nsentences": sample["nsentences"],
             "sample_size": sample_size,
             **losses,
-            **_score(graph, sample, decoded=not training),
+            **_score(graph, sample),
+            "validating": int(not training),
         }
         # fairseq sums tensors and numbers apart, so each has to be the same in all processes, whatever their batches
         log = {name: torch.as_tensor(value).detach().to(loss.device, torch.float64) for name, value in log.items()}
@@ -90,11 +78,10 @@ class JointParsingCriterion(FairseqCriterion):
         for name, words in _LOSSES.items():
             if total(name) > 0:
                 metrics.log_scalar(name, total(name) / max(total(words), 1) / math.log(2), total(words), round=3)
-        decoded = total("decoded") > 0
-        for name, (hits, words) in {**_PERCENT, **(_PERCENT_DECODED if decoded else {})}.items():
+        for name, (hits, words) in _PERCENT.items():
             count = total(words)
             # what a training pass does not compute is not logged; a metric to choose checkpoints by always is
-            if count or decoded:
+            if count or total("validating"):
                 metrics.log_scalar(name, 100 * total(hits) / max(count, 1), count or 1, round=2)
 
     @staticmethod
@@ -109,35 +96,15 @@ def _nll(log_probs: Tensor, gold: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def _score(graph, sample: dict, decoded: bool) -> dict:
+def _score(graph, sample: dict) -> dict:
     """Sums over a batch; the same keys for all batches, as fairseq adds them up."""
+    counts = dict.fromkeys((key for pair in _PERCENT.values() for key in pair), 0)
     words = sample["pos"] != MISSING
-    counts = dict.fromkeys((key for pair in (*_PERCENT.values(), *_PERCENT_DECODED.values()) for key in pair), 0)
-    counts |= {"decoded": int(decoded), "pos_words": words.sum()}
-    counts["pos_hits"] = (words & (graph.pos_log_probs.argmax(2) == sample["pos"])).sum()
+    counts |= {"pos_words": words.sum(), "pos_hits": (words & (graph.pos_log_probs.argmax(2) == sample["pos"])).sum()}
     if graph.head_log_probs is None:
         return counts
-    gold, lengths = sample["heads"], sample["net_input"]["src_lengths"]
-    words = gold != MISSING
-    heads = graph.head_log_probs.argmax(2)
-    hits = {"head_hits": words & (heads == gold)}
-    hits["label_hits"] = hits["head_hits"] & (graph.label_log_probs.argmax(2) == sample["labels"])
-    if decoded:
-        counts["sentences"] = len(lengths)
-        counts["trees"] = are_trees(heads, lengths).sum()
-        hits["eisner_hits"] = words & (_eisner(graph.head_log_probs, lengths) == gold)
-    hits["head_words"] = words
-    hits["label_words"] = words & (sample["labels"] != MISSING)
-    for name, hit in hits.items():
-        counts[name] = hit.sum()
-        counts[f"{name}_np"] = (hit & ~sample["punctuation"]).sum()
-    return counts
-
-
-def _eisner(head_log_probs: Tensor, lengths: Tensor) -> Tensor:
-    """(B, S) columns of the heads of the best projective trees, that of EOS for the root; -2 behind the words."""
-    sizes = (lengths - 1).tolist()
-    heads = torch.full(head_log_probs.shape[:2], -2)
-    for row, tree, size in zip(heads, best_trees(spanning.eisner, head_log_probs, sizes), sizes, strict=True):
-        row[:size] = torch.tensor([size if head == ROOT else head for head in tree])
-    return heads.to(lengths.device)
+    words = sample["heads"] != MISSING
+    right = words & (graph.head_log_probs.argmax(2) == sample["heads"])
+    labelled = right & (graph.label_log_probs.argmax(2) == sample["labels"])
+    counts |= {"head_words": words.sum(), "head_hits": right.sum()}
+    return counts | {"label_words": (words & (sample["labels"] != MISSING)).sum(), "label_hits": labelled.sum()}

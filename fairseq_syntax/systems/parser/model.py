@@ -49,9 +49,6 @@ class GraphParserOptions(FairseqDataclass):
 class LatentGraphParserOptions(GraphParserOptions):
     """Options of `lgp_parser`. With --lgp-mt-dict, a word that is frequent there or in the treebank has a vector."""
 
-    lgp_train_vectors: bool = option(
-        False, "train word and n-gram vectors that a file was given for, too; in the paper, they stay as they are"
-    )
     lgp_lstm_decay: float = option(1e-6, "weight decay of LSTM matrices, with --optimizer lgp_sgd", "[0, inf)")
     lgp_classifier_decay: float = option(
         1e-5, "weight decay of the other matrices, embeddings excepted, likewise", "[0, inf)"
@@ -103,7 +100,7 @@ class LatentGraphParserModel(BaseFairseqModel):
         if not task.from_checkpoint:
             load_vectors(words, args.lgp_word_vectors, args.lgp_ngram_vectors)
             for table, path in ((words.words, args.lgp_word_vectors), (words.ngrams, args.lgp_ngram_vectors)):
-                table.weight.requires_grad_(args.lgp_train_vectors or not path)
+                table.weight.requires_grad_(not path)
         # read by the optimizer `lgp_sgd`, which spares biases by itself
         for name, parameter in parser.named_parameters():
             parameter.weight_decay = args.lgp_lstm_decay if name.startswith("layer") else args.lgp_classifier_decay

@@ -5,11 +5,9 @@ ROOT, and then comes padding. Lengths count EOS.
 """
 
 import math
-from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple, Optional
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -254,19 +252,3 @@ class LatentGraphParser(nn.Module):
         limit = largest_score(scores.dtype)
         # not -inf: rows without a possible head would be NaN, and so would be their gradient, whatever masks it later
         return log_softmax(scores.clamp(-limit, limit).masked_fill(~arcs, -3 * limit))
-
-
-def best_trees(
-    decode: Callable[[list[np.ndarray], list[np.ndarray]], list[list[int]]], log_probs: Tensor, sizes: list[int]
-) -> list[list[int]]:
-    """The heads of sentences, numbers of words or `conllu.ROOT`.
-
-    Args:
-        decode: one of `trees.spanning`.
-        log_probs: (B, S, S), [b, t, j]: of j being the head of t; that of EOS, behind the words, stands for the root.
-        sizes: words of each sentence.
-    """
-    scores = log_probs.clamp(min=math.log(TINY)).double().cpu().numpy()
-    arcs = [row[:size, :size] for row, size in zip(scores, sizes, strict=True)]
-    roots = [row[:size, size] for row, size in zip(scores, sizes, strict=True)]
-    return decode(arcs, roots)

@@ -1,5 +1,6 @@
 """A parser that was trained with `dependency_parsing`, for any text."""
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,14 +16,11 @@ from ...trees.spanning import chu_liu_edmonds
 from ...trees.universal_dependencies import is_root_label, universal_labels
 from ...trees.well_formed import are_trees
 from .model import LatentGraphParserModel
-from .network import best_trees
+from .network import TINY
 from .treebank import UNKNOWN, PosColumn, encode_words
 
 READS = ("parser_model", "parser_device")
 NEEDS = ("parser_model",)
-
-# words that the vocabulary may have grown by before it is cut back; each costs about 1 kB
-_MOST_ADDED = 100_000
 
 
 def load(options: ParserOptions) -> Parser:
@@ -59,7 +57,6 @@ class OwnParser:
         self.longest = self.model.longest - 1  # the end of the sentence is read, too
         self.lowercase = bool(self.task.cfg.lgp_lowercase)
         self.writes_tags = self.task.cfg.lgp_pos_column == PosColumn.upos
-        self._size = len(self.task.source_dictionary)
         only_root = [is_root_label(label) for label in self.model.labels]
         self._only_root = torch.tensor(only_root, device=self.device)
 
@@ -97,15 +94,8 @@ class OwnParser:
         """Numbers of words, and of EOS; words that are new are read by their spelling."""
         if self.lowercase:
             sentences = [[word.lower() for word in words] for words in sentences]
-        dictionary = self.task.source_dictionary
-        if len(dictionary) > self._size + _MOST_ADDED:
-            # back to the vocabulary of the checkpoint
-            for word in dictionary.symbols[self._size :]:
-                del dictionary.indices[word]
-            del dictionary.symbols[self._size :], dictionary.count[self._size :]
-            self.model.words.follow()
         self.task.learn_source_words(sentences)
-        return [encode_words(words, dictionary) for words in sentences]
+        return [encode_words(words, self.task.source_dictionary) for words in sentences]
 
     @torch.no_grad()
     def _batch(self, numbers: list[torch.Tensor]) -> Iterator[tuple[list, list, list]]:
@@ -133,7 +123,10 @@ class OwnParser:
         chosen = (~are_trees(best, lengths)).nonzero().flatten().tolist()
         if not chosen:
             return heads
-        trees = best_trees(chu_liu_edmonds, log_probs[chosen], [sizes[i] for i in chosen])
-        for i, tree in zip(chosen, trees, strict=True):
+        scores = log_probs[chosen].clamp(min=math.log(TINY)).double().cpu().numpy()
+        # [word, head]; behind the words, EOS stands for the root
+        arcs = [row[: sizes[i], : sizes[i]] for i, row in zip(chosen, scores, strict=True)]
+        roots = [row[: sizes[i], sizes[i]] for i, row in zip(chosen, scores, strict=True)]
+        for i, tree in zip(chosen, chu_liu_edmonds(arcs, roots), strict=True):
             heads[i] = tree
         return heads

@@ -7,6 +7,7 @@ import json
 import logging
 import zlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import List, Optional
 
 import torch
@@ -49,20 +50,9 @@ class DependencyParsingConfig(FairseqDataclass):
     """Options of `dependency_parsing`."""
 
     data: Optional[str] = option(None, "folder with train.conllu and valid.conllu, plain or .gz, and other splits")
-    lgp_pos_data: Optional[str] = option(
-        None, "folder whose train.conllu is for training on tags; default: the data folder"
-    )
-    lgp_dep_data: Optional[str] = option(
-        None, "folder whose train.conllu is for training on trees; default: the data folder"
-    )
-    lgp_first_k: Optional[int] = option(
-        None, "train on the first K sentences of each training file; default: all", "[1, inf)"
-    )
+    lgp_first_k: Optional[int] = option(None, "train on the first K sentences; default: all", "[1, inf)")
     lgp_pos_column: PosColumn = option(PosColumn.upos, "tags to learn")
     lgp_strip_subtypes: bool = option(False, "strip subtypes of labels: learn nmod for nmod:poss")
-    lgp_collapse_ranges: bool = option(
-        False, 'make each multi-word token of a treebank one word ("im" for "in" and "dem")'
-    )
     lgp_lowercase: bool = option(False, "lowercase words, for a parser of lowercased text")
     lgp_mt_dict: Optional[str] = option(
         None,
@@ -99,7 +89,6 @@ class DependencyParsingTask(FairseqTask):
         self.from_checkpoint = False
         self.state.add_factory("vocabulary", self._build_vocabulary)
         self._dictionary = None
-        self._training = {}  # pass -> sentences
         self._snapshot = {"epoch": 0, "values": {}}
         self._anchors = []  # parameter, what it was, δ
         self._resting = []  # parameters that the pass does not use
@@ -137,7 +126,7 @@ class DependencyParsingTask(FairseqTask):
 
     def _build_vocabulary(self) -> dict[str, list]:
         translator = load_dictionary(self.cfg.lgp_mt_dict) if self.cfg.lgp_mt_dict else None
-        vocabulary = build_vocabulary(self._sentences(Pass.pos), self._sentences(Pass.dependency), translator)
+        vocabulary = build_vocabulary(self._training, translator)
         logger.info("%d words, %d tags, %d labels", *(len(vocabulary[name]) for name in ("words", "pos", "labels")))
         return vocabulary
 
@@ -146,31 +135,24 @@ class DependencyParsingTask(FairseqTask):
 
     # --- data ---------------------------------------------------------------------------------------------------
 
-    def _read(self, path, limit=None) -> list:
+    def _read(self, split, limit=None) -> list:
         cfg = self.cfg
+        if not cfg.data:
+            raise ValueError("no data: name the folder with train.conllu and valid.conllu")
         return read_treebank(
-            path,
+            find_treebank(cfg.data, split),
             limit,
             pos_column=str(cfg.lgp_pos_column),
             strip_subtypes=cfg.lgp_strip_subtypes,
-            collapse_ranges=cfg.lgp_collapse_ranges,
             lowercase=cfg.lgp_lowercase,
         )
 
-    def _sentences(self, kind: Pass) -> list:
-        """Training sentences of a pass; the same list for both if they are of one file."""
-        folders = {
-            Pass.pos: self.cfg.lgp_pos_data or self.cfg.data,
-            Pass.dependency: self.cfg.lgp_dep_data or self.cfg.data,
-        }
-        if not folders[kind]:
-            raise ValueError("no data: name the folder with train.conllu and valid.conllu")
-        if kind not in self._training:
-            paths = {each: find_treebank(folder, TRAIN) for each, folder in folders.items() if folder}
-            sentences = self._read(paths[kind], self.cfg.lgp_first_k)
-            logger.info("%s: %d sentences to train on", paths[kind], len(sentences))
-            self._training |= {each: sentences for each, path in paths.items() if path == paths[kind]}
-        return self._training[kind]
+    @cached_property
+    def _training(self) -> list:
+        """Sentences of the training data."""
+        sentences = self._read(TRAIN, self.cfg.lgp_first_k)
+        logger.info("%d sentences to train on", len(sentences))
+        return sentences
 
     def has_sharded_data(self, split):
         """True for the training data: every epoch loads that of its pass."""
@@ -179,12 +161,10 @@ class DependencyParsingTask(FairseqTask):
     def load_dataset(self, split, epoch=1, combine=False, **kwargs):
         """Load the treebank SPLIT.conllu of the data folder; of `train`, what the pass of the epoch is about."""
         if split != TRAIN:
-            if not self.cfg.data:
-                raise ValueError(f"no data: name the folder with {split}.conllu")
-            self.datasets[split] = self._dataset(self._read(find_treebank(self.cfg.data, split)))
+            self.datasets[split] = self._dataset(self._read(split))
             return
         kind = pass_of(epoch)
-        sentences = self._sentences(kind)
+        sentences = self._training
         if kind == Pass.dependency:
             sentences = [sentence for sentence in sentences if sentence.tree.is_parsed]
         size = self.cfg.lgp_pos_batch_size if kind == Pass.pos else self.cfg.lgp_dep_batch_size
@@ -193,23 +173,20 @@ class DependencyParsingTask(FairseqTask):
     def _dataset(self, sentences, *options, **named) -> TreebankDataset:
         vocabulary = self.vocabulary
         # a word that is new has no vector of its own, but it has n-grams
-        self._learn(sentence.words for sentence in sentences)
+        self.learn_source_words(sentence.words for sentence in sentences)
         return TreebankDataset(
             sentences, self.source_dictionary, vocabulary["pos"], vocabulary["labels"], *options, **named
         )
 
-    def _learn(self, sentences) -> None:
-        """Append the new words of sentences to the dictionary, with count 0; models read them there."""
-        with GROWING:
-            for word in dict.fromkeys(word for words in sentences for word in words):
-                self.source_dictionary.add_symbol(word, n=0)
-
     def learn_source_words(self, texts):
-        """Add the unseen words of texts to the dictionary.
+        """Append the new words of texts to the dictionary, with count 0; models read them there.
 
         A text is a list of words, or words separated by spaces.
         """
-        self._learn(text.split() if isinstance(text, str) else text for text in texts)
+        with GROWING:
+            for text in texts:
+                for word in text.split() if isinstance(text, str) else text:
+                    self.source_dictionary.add_symbol(word, n=0)
 
     def max_positions(self):
         """Tokens of a sentence, EOS included."""

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Optional
@@ -22,8 +22,6 @@ MISSING = -1
 
 UNSEEN = -2
 """Number of a tag or label that the training data does not have: not learned, and scored as an error."""
-
-PTB_PUNCTUATION = frozenset(("``", "''", ":", ",", "."))
 
 
 class PosColumn(StrEnum):
@@ -49,7 +47,6 @@ class TaggedSentence:
     tags: list[str]  # J, `_` where unknown
     tree: Sentence  # heads, labels, universal tags
     labels: list[str]  # J, without subtypes if so desired
-    punctuation: list[bool]  # J, whether each word is a punctuation mark
 
 
 def find_treebank(folder: str, split: str) -> Path:
@@ -69,7 +66,6 @@ def read_treebank(
     *,
     pos_column: str = PosColumn.upos,
     strip_subtypes: bool = False,
-    collapse_ranges: bool = False,
     lowercase: bool = False,
 ) -> list[TaggedSentence]:
     """The sentences of a CoNLL-U file that have words, or the first `limit` of them.
@@ -77,7 +73,6 @@ def read_treebank(
     Args:
         pos_column: column of the tags.
         strip_subtypes: whether `nmod:poss` becomes `nmod`.
-        collapse_ranges: whether a multi-word token becomes one word, "im" for "in" and "dem".
         lowercase: whether words are lower-cased.
 
     Raises TreeFormatError: see `trees.conllu`; also a file without sentences.
@@ -88,19 +83,15 @@ def read_treebank(
             if limit is not None and len(sentences) >= limit:
                 break
             tree = parse_block(block, str(path), start)
-            xpos = replace(tree, upos=_xpos(block, tree.line, str(path)))
-            if collapse_ranges:
-                tree, xpos = tree.collapse_ranges(), xpos.collapse_ranges()
+            tags = tree.upos if pos_column == PosColumn.upos else _xpos(block, tree.line, str(path))
             if not tree.forms:
                 continue
-            tags = zip(tree.upos, xpos.upos, strict=True)
             sentences.append(
                 TaggedSentence(
                     [word.lower() for word in tree.forms] if lowercase else tree.forms,
-                    (xpos if pos_column == PosColumn.xpos else tree).upos,
+                    tags,
                     tree,
                     [label.split(":")[0] for label in tree.deprels] if strip_subtypes else tree.deprels,
-                    [upos == "PUNCT" or (upos == UNKNOWN and tag in PTB_PUNCTUATION) for upos, tag in tags],
                 )
             )
     if not sentences:
@@ -119,20 +110,17 @@ def _xpos(block: list[str], start: int, name: str) -> list[str]:
 # --- vocabulary ---------------------------------------------------------------------------------------------------
 
 
-def build_vocabulary(
-    tagged: Sequence[TaggedSentence], parsed: Sequence[TaggedSentence], translator: Optional[Dictionary] = None
-) -> dict[str, list]:
+def build_vocabulary(sentences: Sequence[TaggedSentence], translator: Optional[Dictionary] = None) -> dict[str, list]:
     """Words, tags and labels of the training data, as plain lists, which a checkpoint can hold.
 
     Args:
-        tagged, parsed: sentences that teach tags, and trees; may be the same object.
+        sentences: of the training data.
         translator: source dictionary of a translator that is to use the parser.
 
     Returns "words" (V), the translator's first; "counts" (V) of them in the treebank, and "translator_counts" (V);
     "pos" and "labels", sorted. Raises ValueError: the treebank has no tags, or no trees.
     """
-    treebanks = [tagged] if tagged is parsed else [tagged, parsed]
-    counts = Counter(word for sentences in treebanks for sentence in sentences for word in sentence.words)
+    counts = Counter(word for sentence in sentences for word in sentence.words)
     translator_counts = {}
     if translator is not None:
         pairs = zip(translator.symbols[translator.nspecial :], translator.count[translator.nspecial :], strict=True)
@@ -140,8 +128,8 @@ def build_vocabulary(
     # a word may be spelled like one of fairseq's own symbols; it counts as unknown
     special = set(Dictionary().symbols)
     words = [word for word in dict.fromkeys((*translator_counts, *counts)) if word not in special]
-    pos = {tag for sentence in tagged for tag in sentence.tags} - {UNKNOWN}
-    labels = {label for s in parsed if s.tree.is_parsed for label in s.labels} - {UNKNOWN}
+    pos = {tag for sentence in sentences for tag in sentence.tags} - {UNKNOWN}
+    labels = {label for s in sentences if s.tree.is_parsed for label in s.labels} - {UNKNOWN}
     if not pos:
         raise ValueError(
             "the training data has no part-of-speech tags in the column of --lgp-pos-column; choose the other"
@@ -180,7 +168,7 @@ class TreebankDataset(FairseqDataset):
 
     A batch has "pass"; "net_input" with "src_tokens" (B, S) and "src_lengths" (B,), which count EOS; and, all (B, S),
     "pos", "heads" (columns; that of EOS for roots) and "labels", below 0 where there is nothing to learn (`MISSING`,
-    `UNSEEN`), and "punctuation".
+    `UNSEEN`).
 
     Args:
         pos, labels: the tags and labels that have numbers, in this order.
@@ -223,7 +211,7 @@ class TreebankDataset(FairseqDataset):
         annotation = torch.nn.utils.rnn.pad_sequence(
             [sample["annotation"] for sample in samples], batch_first=True, padding_value=MISSING
         )
-        pos, heads, labels, punctuation = annotation.unbind(2)
+        pos, heads, labels = annotation.unbind(2)
         lengths = torch.tensor([len(sample["tokens"]) for sample in samples])
         return {
             "id": torch.tensor([sample["id"] for sample in samples]),
@@ -234,7 +222,6 @@ class TreebankDataset(FairseqDataset):
             "pos": pos,
             "heads": heads,
             "labels": labels,
-            "punctuation": punctuation == 1,
         }
 
     def num_tokens(self, index):
@@ -269,13 +256,12 @@ def _numbers(names: Sequence[str]) -> dict[str, int]:
 
 
 def _annotation(sentence: TaggedSentence, pos: Mapping[str, int], labels: Mapping[str, int]) -> torch.Tensor:
-    """(J + 1, 4): tag, head, label, whether it is punctuation; EOS has none."""
+    """(J + 1, 3): tag, head and label; EOS has none."""
     size = len(sentence.words)
     parsed = sentence.tree.is_parsed
     rows = [
         [pos.get(tag, UNSEEN) for tag in sentence.tags],
         [size if head < 0 else head for head in sentence.tree.heads] if parsed else [MISSING] * size,
         [labels.get(label, UNSEEN) for label in sentence.labels] if parsed else [MISSING] * size,
-        list(map(int, sentence.punctuation)),
     ]
     return torch.tensor([[*row, MISSING] for row in rows]).T

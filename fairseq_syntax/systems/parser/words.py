@@ -9,8 +9,6 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import takewhile
-from pathlib import Path
 from typing import Optional
 
 import numpy as np
@@ -155,8 +153,6 @@ class WordRepresentation(nn.Module):
         self.register_buffer("word_row", torch.tensor(word_row), persistent=False)
         self.register_buffer("bag", bag, persistent=False)
         self._symbols = symbols
-        self._means: Optional[Tensor] = None
-        self._stamp = None
         initialise(self.words)
         initialise(self.ngrams)
 
@@ -166,51 +162,24 @@ class WordRepresentation(nn.Module):
         return torch.cat((self.words(self.word_row[tokens]), self.ngram_means(tokens)), dim=-1)
 
     def ngram_means(self, tokens: Tensor) -> Tensor:
-        """c(w), (B, T, d1). In evaluation without gradients, those of the whole dictionary are computed only once."""
-        if self.training or torch.is_grad_enabled():
-            if tokens.is_cuda:  # the host would wait to hear how many words differ
-                return self.ngrams(self.bag[tokens.flatten()]).view(*tokens.shape, -1)
-            distinct, inverse = torch.unique(tokens, return_inverse=True)
-            return nn.functional.embedding(inverse, self.ngrams(self.bag[distinct]))
-        with GROWING:
-            if not self._means_are_valid():
-                self._means = self.ngrams(self.bag)
-                self._stamp = self._weight_stamp()
-            means = self._means
-        return nn.functional.embedding(tokens, means)
+        """c(w), (B, T, d1)."""
+        if tokens.is_cuda:  # the host would wait to hear how many words differ
+            return self.ngrams(self.bag[tokens.flatten()]).view(*tokens.shape, -1)
+        distinct, inverse = torch.unique(tokens, return_inverse=True)
+        return nn.functional.embedding(inverse, self.ngrams(self.bag[distinct]))
 
     def follow(self) -> None:
-        """Bring rows and n-grams up to date with the dictionary, which has grown at its end or been cut there."""
+        """Bring rows and n-grams up to date with the dictionary, which has grown at its end."""
         if len(self._symbols) == len(self.word_row):
             return
         with GROWING:
             words = self._symbols[len(self.word_row) :]
             bag = bag_table(words, self._ngram_numbers).to(self.bag.device)
             rows = self.word_row.new_tensor([self._row(word) for word in words])
-            if self._means_are_valid() and words:
-                with torch.no_grad():
-                    self._means = torch.cat((self._means, self.ngrams(bag)))
-            else:
-                self._means = None
             width = max(self.bag.shape[1], bag.shape[1])
             tables = (nn.functional.pad(table, (0, width - table.shape[1])) for table in (self.bag, bag))
-            self.bag = torch.cat(list(tables))[: len(self._symbols)]
-            self.word_row = torch.cat((self.word_row, rows))[: len(self._symbols)]
-
-    def train(self, mode: bool = True):
-        """As in nn.Module."""
-        # not in `eval()`, which fairseq calls before every batch of a validation
-        if mode:
-            self._means = None
-        return super().train(mode)
-
-    def _means_are_valid(self) -> bool:
-        return self._means is not None and self._stamp == self._weight_stamp()
-
-    def _weight_stamp(self) -> tuple:
-        """What changes when the weights change: loaded, updated, filled with vectors, cast, or moved."""
-        weight = self.ngrams.weight
-        return weight.data_ptr(), weight._version, weight.dtype, weight.device
+            self.bag = torch.cat(list(tables))
+            self.word_row = torch.cat((self.word_row, rows))
 
     def _spelling(self, word: str) -> str:
         return word.lower() if self.lowercase else word
@@ -229,21 +198,15 @@ def read_vectors(path: str, size: int, wanted: Optional[Collection[str]] = None)
     line of two integers, as word2vec writes it, is not an entry. A token that comes again keeps its first vector. Lines
     that do not end in d finite numbers are passed over, and counted in the log. Only vectors of `wanted` tokens are
     kept, best given as a set.
-
-    Raises ValueError: the first entry does not have d numbers.
     """
     vectors: dict[str, np.ndarray] = {}
     wrong = []  # numbers of lines
-    checked = False
     opened = gzip.open if str(path).endswith(".gz") else open
     with opened(path, "rt", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
         for number, line in enumerate(file, 1):
             line = line.rstrip(" \r\n")
             if not line or (number == 1 and re.fullmatch(r"\d+ \d+", line, re.ASCII)):
                 continue
-            if not checked:
-                _check_width(line, size, f"{path}:{number}")
-                checked = True
             token, *fields = line.rsplit(" ", size)
             if token in vectors or (wanted is not None and token not in wanted):
                 continue
@@ -257,16 +220,6 @@ def read_vectors(path: str, size: int, wanted: Optional[Collection[str]] = None)
             f"{path}: {len(wrong)} lines do not end in {size} numbers, the first of them line {wrong[0]}; passed over"
         )
     return vectors
-
-
-def _check_width(line: str, size: int, place: str) -> None:
-    width = sum(1 for _ in takewhile(lambda field: _numbers([field]) is not None, reversed(line.split(" ")[1:])))
-    if width != size:
-        raise ValueError(
-            f"{place}: {line[:40]!r} is a word and {width} numbers, but the table has {size} columns; give a file with "
-            f"a word and {size} numbers in each line, separated by single blanks, or change the size of the model's "
-            "word and n-gram vectors"
-        )
 
 
 def _numbers(fields: Sequence[str]) -> Optional[np.ndarray]:
@@ -302,7 +255,7 @@ def load_vectors(
     without a file stays as it is. N-grams have keys such as `3gram-cat`; words are in lower case if they are looked up
     so.
 
-    Raises ValueError: a file is missing, or has no vector that is of use; see also `read_vectors`.
+    Raises OSError: a file cannot be read; ValueError: it has no vector that is of use.
     """
     words = representation.words
     row_symbols = [None if row == words.padding_idx else s for row, s in enumerate(representation.row_symbols)]
@@ -312,13 +265,11 @@ def load_vectors(
     ):
         if not path:
             continue
-        if not Path(path).is_file() or not Path(path).stat().st_size:
-            raise ValueError(f"{option} {path}: no such file of vectors, or it is empty")
         vectors = read_vectors(path, representation.size, {string for string in strings if string is not None})
         initialise(table, 1 / representation.size)
         # they would stay random, for vectors that a file is given for are not trained unless the user says so
         if not fill_rows(table.weight, strings, vectors, path):
             raise ValueError(
-                f"{option} {path}: has a vector of no {what} of the data; give vectors of this language, in the case "
-                "of --lgp-word-case"
+                f"{option} {path}: has a vector of no {what} of the data with {representation.size} numbers; give "
+                "vectors of this language and size, in the case of --lgp-word-case"
             )

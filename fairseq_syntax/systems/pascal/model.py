@@ -9,7 +9,7 @@ from fairseq.models import register_model
 from ...data.collating import SourceSyntax
 from ...options import option
 from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
-from ..transformer.layer_choice import heads_of_layers, kept_layers
+from ..transformer.layer_choice import heads_of_layers
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 from .attention import ParentScaledAttention
 from .parent_kernel import ParentKernel, parent_weights
@@ -45,7 +45,7 @@ class PascalEncoder(SyntaxEncoder):
     """The encoder of PASCAL."""
 
     def __init__(self, cfg, dictionary, embed_tokens):
-        self.scales = any(cfg.pascal_heads[number] for number in kept_layers(cfg.encoder))
+        self.scales = any(cfg.pascal_heads)
         super().__init__(cfg, dictionary, embed_tokens)
 
     def syntax_layer(self, cfg, number):

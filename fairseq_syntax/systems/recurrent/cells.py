@@ -1,5 +1,6 @@
 """LSTM and GRU cells of a decoder, which do outside the time loop whatever does not depend on the step before."""
 
+from abc import abstractmethod
 from typing import Optional, Tuple
 
 import torch
@@ -34,11 +35,11 @@ class RecurrentCell(nn.Module):
         """Project (…, ahead size) to (…, gates x hidden size), for the argument `ahead` of each step."""
         return self.ahead(inputs)
 
+    @abstractmethod
     def forward(
         self, inputs: Optional[Tensor], state: Tuple[Tensor, ...], ahead: Optional[Tensor] = None
     ) -> Tuple[Tensor, ...]:
         """One step: the new state from `inputs` (B, step size), the state before, and a row of `project_ahead`."""
-        raise AssertionError("a subclass defines the step")
 
 
 class LSTMCell(RecurrentCell):

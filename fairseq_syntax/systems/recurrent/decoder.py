@@ -1,5 +1,6 @@
 """Decoders of recurrent models, which go step by step, in training as in generation."""
 
+from abc import abstractmethod
 from typing import Dict, List
 
 import torch
@@ -34,20 +35,20 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
         """Embeddings (B, S, E) of the words before (B, S)."""
         return self.embedding_dropout(self.embed_tokens(tokens))
 
+    @abstractmethod
     def initial_state(self, encoder_out) -> Dict[str, object]:
         """State before the first step."""
-        raise AssertionError("a subclass defines the state")
 
+    @abstractmethod
     def project_ahead(self, embedded: Tensor) -> Tensor:
         """What the steps need of the words before, for all steps at once: (S, B, E) -> (S, B, …)."""
-        raise AssertionError("a subclass defines the step")
 
+    @abstractmethod
     def step(self, ahead: Tensor, state: Dict[str, object], memory: Dict[str, Tensor]):
         """One target position, after `ahead` (B, …) of `project_ahead`, the state of the step before, and the source.
 
         Returns (output (B, …); extra, what the attention shows, name -> (B, …); the new state).
         """
-        raise AssertionError("a subclass defines the step")
 
     def read_out(self, outputs: Tensor, embedded: Tensor) -> Tensor:
         """Features (B, S, C) of the outputs (B, S, …) of all steps and the words before (B, S, E)."""

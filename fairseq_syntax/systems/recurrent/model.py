@@ -2,10 +2,8 @@
 
 import argparse
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Optional
 
-from fairseq import utils
 from fairseq.dataclass import FairseqDataclass
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import FairseqEncoderDecoderModel, register_model
@@ -38,13 +36,11 @@ class RecurrentOptions(FairseqDataclass):
         0.0, "dropout of the encoder's annotations, before all attention to them; OpenNMT has none", "[0, 1)"
     )
     encoder_embed_dim: int = option(1024, "size of source embeddings", "[1, inf)")
-    encoder_embed_path: Optional[str] = option(None, "file of pre-trained source embeddings")
     encoder_hidden_size: int = option(
         512, "size of the encoder's state in each direction; annotations have twice that", "[1, inf)"
     )
     encoder_layers: int = option(2, "bidirectional layers of the encoder", "[1, inf)")
     decoder_embed_dim: int = option(1024, "size of target embeddings, and of what enters the output layer", "[1, inf)")
-    decoder_embed_path: Optional[str] = option(None, "file of pre-trained target embeddings")
     decoder_hidden_size: int = option(1024, "size of the decoder's state", "[1, inf)")
     decoder_layers: int = option(2, "layers of the decoder, as many as in the encoder")
     share_all_embeddings: bool = option(False, "one table of embeddings for both languages; needs a joined dictionary")
@@ -124,11 +120,6 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
         if model.syntax_inputs:
             require_trees(cls, task)
         cls.initialize(model, args)
-        _load_embeddings(source_table, args.encoder_embed_path, task.source_dictionary, "--encoder-embed-path")
-        if not args.share_all_embeddings:
-            _load_embeddings(target_table, args.decoder_embed_path, task.target_dictionary, "--decoder-embed-path")
-        # the vectors are in the model from now on: its checkpoints must load without the files
-        args.encoder_embed_path = args.decoder_embed_path = None
         keep_for_checkpoints(given, args)
         for table in (source_table, target_table):
             nn.init.zeros_(table.weight[table.padding_idx])
@@ -136,7 +127,7 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
 
     @classmethod
     def initialize(cls, model, args) -> None:
-        """Give all parameters their first values; rows of padding and pre-trained embeddings are filled in later."""
+        """Give all parameters their first values; rows of padding are filled in later."""
         for parameter in model.parameters():
             nn.init.uniform_(parameter, -args.init_range, args.init_range)
 
@@ -150,8 +141,6 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
                     f"--share-all-embeddings: --encoder-embed-dim {args.encoder_embed_dim} and --decoder-embed-dim "
                     f"{args.decoder_embed_dim} must be equal"
                 )
-            if args.decoder_embed_path:
-                raise ValueError("--share-all-embeddings: give --encoder-embed-path only")
 
     def forward(self, src_tokens, src_lengths, prev_output_tokens, src_syntax=None, features_only=False):
         """Scores (B, S, V) and a dict of extras, see `RecurrentDecoder.extract_features`."""
@@ -161,33 +150,6 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
 
 def _embeddings(dictionary, size: int) -> nn.Embedding:
     return nn.Embedding(len(dictionary), size, padding_idx=dictionary.pad())
-
-
-def _load_embeddings(table: nn.Embedding, path: Optional[str], dictionary, option: str) -> None:
-    """Fill rows of the table from a text file of vectors, as fairseq does.
-
-    Raises ValueError: there is no such file, it is not one of vectors, or they have another size than the table's.
-    """
-    if not path:
-        return
-    if not Path(path).is_file() or not Path(path).stat().st_size:
-        raise ValueError(f"{option} {path}: no such file of vectors, or it is empty")
-    try:
-        with open(path, encoding="utf8", errors="replace") as file:
-            _, _ = map(int, file.readline().split())
-    except ValueError:
-        raise ValueError(f"{option} {path}: the first line must be the number of vectors and their size") from None
-    try:
-        vectors = utils.parse_embedding(path)
-    except ValueError as error:
-        raise ValueError(f"{option} {path}: not a file of vectors ({error})") from None
-    for word, vector in vectors.items():
-        if len(vector) != table.embedding_dim:
-            raise ValueError(
-                f"{option} {path}: {word} has a vector of size {len(vector)}, but embeddings have {table.embedding_dim}"
-            )
-    utils.print_embed_overlap(vectors, dictionary)
-    utils.load_embedding(vectors, dictionary, table)
 
 
 TINY = {

@@ -5,6 +5,7 @@ a `SourceMemory` in the encoder computes whatever depends on the source alone, a
 what depends on the step.
 """
 
+from abc import abstractmethod
 from typing import Dict, NamedTuple, Tuple
 
 import torch
@@ -30,9 +31,9 @@ class SourceMemory(nn.Module):
 
     context_size: int
 
+    @abstractmethod
     def forward(self, states: Tensor, source: Source) -> Memory:
         """name -> tensor (B, …) of annotations (B, T, C); rows belong to sentences, so beam search can reorder them."""
-        raise AssertionError("a subclass makes the memory")
 
 
 class SourceAttention(nn.Module):
@@ -42,6 +43,7 @@ class SourceAttention(nn.Module):
         """What the attention carries from step to step, before the first: name -> (B, …). Most carry nothing."""
         return {}
 
+    @abstractmethod
     def forward(
         self, query: Tensor, memory: Memory, state: Dict[str, Tensor]
     ) -> Tuple[Tensor, Dict[str, Tensor], Dict[str, Tensor]]:
@@ -50,7 +52,6 @@ class SourceAttention(nn.Module):
         Returns (context (B, context size); extra: "attn" (B, T), the weights of the source positions, and what else the
         kind of attention has to show, (B, …) each; the new state).
         """
-        raise AssertionError("a subclass defines the attention")
 
 
 def attention_bias(padding_mask: Tensor, like: Tensor) -> Tensor:

@@ -179,16 +179,14 @@ class FlexibleWeights(SourceWeights):
     """Penalises the distance from where the previous step looked; the decoder state decides how strongly.
 
     softmax(e_j - g (j - m)^2 / 2 sigma^2), g = sigmoid(v_g . tanh(W_g s)), m the mean position of the step before's
-    weights; 0 before the first step. `sigma` is in tokens; positions whose penalty is above `threshold` are left out,
-    except the one nearest to m.
+    weights; 0 before the first step. `sigma` is in tokens.
     """
 
-    def __init__(self, query_size: int, sigma: float = 3.0, threshold: float = float("inf")):
+    def __init__(self, query_size: int, sigma: float = 3.0):
         super().__init__()
         # a position net in a sentence of one token is a gate
         self.gate = PositionNet(query_size)
         self.sigma = sigma
-        self.threshold = threshold
 
     def initial_state(self, memory):
         wide = torch.promote_types(memory["values"].dtype, torch.float32)
@@ -199,10 +197,5 @@ class FlexibleWeights(SourceWeights):
         columns = positions_of(memory)
         offset = columns - state["centre"].unsqueeze(1)
         penalty = strength.unsqueeze(1) * offset**2 / (2 * self.sigma**2)
-        seen = memory["keep"]
-        if self.threshold < float("inf"):
-            distance = offset.abs().masked_fill(~seen, float("inf"))
-            nearest = distance == distance.amin(dim=1, keepdim=True)
-            seen = seen & ((penalty <= self.threshold) | nearest)
-        weights = global_weights(scores - penalty, seen)
+        weights = global_weights(scores - penalty, memory["keep"])
         return weights, {"gate": strength}, {"centre": (weights * columns).sum(dim=1)}

@@ -26,18 +26,17 @@ class ConditionalGRUDecoder(RecurrentDecoder):
     13 and 14).
 
     Args:
-        context_size: of what the attention returns, all of which enters the deep output.
-        fed_context: how many of its first components enter GRU2.
+        context_size: of what the attention returns, which enters the deep output.
+        fed_context: of what enters GRU2; None for the same.
     """
 
-    def __init__(self, dictionary, args, embed_tokens, attention, context_size: int, fed_context: int):
+    def __init__(self, dictionary, args, embed_tokens, attention, context_size: int, fed_context: int | None = None):
         embedding, hidden = args.decoder_embed_dim, args.decoder_hidden_size
         super().__init__(dictionary, args, embed_tokens, attention, embedding)
-        self.fed_context = fed_context
         self.recurrent_dropout = RecurrentDropout(args.recurrent_dropout, type(self).__name__)
         self.initial = nn.Linear(2 * args.encoder_hidden_size, hidden)
         self.before = GRUCell(0, hidden, ahead_size=embedding)
-        self.after = GRUCell(fed_context, hidden)
+        self.after = GRUCell(fed_context or context_size, hidden)
         self.deep_output = nn.Linear(embedding + hidden + context_size, embedding)
 
     def initial_state(self, encoder_out):
@@ -63,7 +62,7 @@ class ConditionalGRUDecoder(RecurrentDecoder):
         masks = state["masks"]
         hidden, query = self.attend_with(self.before, state["hidden"], ahead, masks)
         context, extra, attention = self.attention(query, memory, state["attention"])
-        (hidden,) = self.after(context[:, : self.fed_context], (hidden,), masks=masks[3:])
+        (hidden,) = self.after(context, (hidden,), masks=masks[3:])
         state = {"hidden": hidden, "attention": attention, "masks": masks}
         return torch.cat((hidden, context), dim=1), extra, state
 

@@ -13,13 +13,7 @@ from ..recurrent.cells import GRUCell
 from ..recurrent.model import RecurrentModel, RecurrentOptions
 from .attention import AdditiveAttention, AdditiveMemory, FlexibleWeights, LocalSoftmax, LocalWeights, SourceWeights
 from .conditional_gru import ConditionalGRUDecoder, GRUEncoder
-from .syntax_directed_attention import (
-    Combine,
-    MissingParse,
-    PositionGradient,
-    SyntaxDirectedMemory,
-    SyntaxDirectedWeights,
-)
+from .syntax_directed_attention import Combine, PositionGradient, SyntaxDirectedMemory, SyntaxDirectedWeights
 from .units import UNIT_INPUTS, TwoMemories, TwoSequenceAttention, TwoSequenceEncoder, TwoStateDecoder, UnitEncoder
 
 
@@ -30,13 +24,6 @@ class AttentionKind(StrEnum):
     local = "local"
     flexible = "flexible"
     syntax = "sdatt"
-
-
-class ContextState(StrEnum):
-    """Which contexts of a double context enter the second GRU; both enter the deep output."""
-
-    both = "both"
-    readout = "readout"
 
 
 @dataclass
@@ -70,11 +57,6 @@ class SyntaxDirectedOptions(RecurrentOptions):
     )
     sdatt_attention: AttentionKind = option(AttentionKind.plain, "weights of the (second) context")
     sdatt_double_context: bool = option(False, "use the context of global attention, too")
-    sdatt_double_context_state: ContextState = option(
-        ContextState.both,
-        "what enters the second GRU: both contexts, or the global one (readout has both)",
-        reading=True,
-    )
     sdatt_n: float = option(4.0, "window in arcs of the tree, or inf", "(0, inf]")
     sdatt_sigma: Optional[float] = option(
         None, "standard deviation of the Gaussian, in arcs, or inf; default: half the window", "(0, inf]"
@@ -88,11 +70,6 @@ class SyntaxDirectedOptions(RecurrentOptions):
         "the most; hard, none",
         reading=True,
     )
-    sdatt_missing: MissingParse = option(
-        MissingParse.all_equal,
-        "what a sentence without a parse gets. global: all words are equally near, and units are empty; error: it is "
-        "refused",
-    )
     variational_dropout: bool = option(
         False, "drop the same components at all positions of a sentence, as Nematus does"
     )
@@ -102,12 +79,6 @@ class SyntaxDirectedOptions(RecurrentOptions):
         "words, 2 an encoder of their own",
         "[0, 2]",
     )
-    sdatt_sdr_lambda: float = option(
-        0.5, "share of words in the attention scores of --sdatt-sdr 2; that of units is the rest", "[0, 1]"
-    )
-    sdatt_sdr_depthwise: bool = option(
-        False, "convolve each dimension of the embeddings of a unit separately", reading=True
-    )
     sdatt_local_window: float = option(10.0, "window of local attention on either side, or inf", "(0, inf]")
     sdatt_local_softmax: LocalSoftmax = option(
         LocalSoftmax.window,
@@ -116,9 +87,6 @@ class SyntaxDirectedOptions(RecurrentOptions):
         reading=True,
     )
     sdatt_flex_sigma: float = option(3.0, "scale of the penalty of flexible attention, in tokens", "(0, inf]")
-    sdatt_flex_threshold: float = option(
-        float("inf"), "leave out positions with a greater penalty in flexible attention", "(0, inf]", reading=True
-    )
 
 
 @register_model("sdatt")
@@ -132,11 +100,6 @@ class SyntaxDirectedModel(RecurrentModel):
         """Distances, if attention is directed by syntax; heads and starts of words, if there are dependency units."""
         distances = ("distances",) if isinstance(self.encoder.memory, SyntaxDirectedMemory) else ()
         return distances + (UNIT_INPUTS if isinstance(self.encoder, UnitEncoder) else ())
-
-    @property
-    def refuses_unparsed(self):
-        """Whether a sentence without a parse is an error."""
-        return any(getattr(part, "missing", None) == MissingParse.error for part in (self.encoder, self.encoder.memory))
 
     @classmethod
     def check_options(cls, args, task):
@@ -173,9 +136,9 @@ class SyntaxDirectedModel(RecurrentModel):
     def build_attention(cls, args, task):
         size, query = 2 * args.encoder_hidden_size, args.decoder_hidden_size
         if args.sdatt_sdr == 2:
-            return TwoMemories(size), TwoSequenceAttention(query, size, args.sdatt_sdr_lambda)
+            return TwoMemories(size), TwoSequenceAttention(query, size)
         if args.sdatt_attention == AttentionKind.syntax:
-            memory = SyntaxDirectedMemory(size, args.sdatt_double_context, args.sdatt_missing)
+            memory = SyntaxDirectedMemory(size, args.sdatt_double_context)
         else:
             memory = AdditiveMemory(size, args.sdatt_double_context)
         return memory, AdditiveAttention(query, size, _weights(args, query), args.sdatt_double_context)
@@ -187,17 +150,15 @@ class SyntaxDirectedModel(RecurrentModel):
 
     @classmethod
     def build_decoder(cls, args, task, embed_tokens, attention, context_size):
-        if args.sdatt_sdr == 2:
-            return TwoStateDecoder(task.target_dictionary, args, embed_tokens, attention, context_size)
-        fed = context_size if args.sdatt_double_context_state == ContextState.both else 2 * args.encoder_hidden_size
-        return ConditionalGRUDecoder(task.target_dictionary, args, embed_tokens, attention, context_size, fed)
+        kind = TwoStateDecoder if args.sdatt_sdr == 2 else ConditionalGRUDecoder
+        return kind(task.target_dictionary, args, embed_tokens, attention, context_size)
 
 
 def _weights(args, query: int) -> SourceWeights:
     if args.sdatt_attention == AttentionKind.local:
         return LocalWeights(query, args.sdatt_local_window, args.sdatt_local_softmax)
     if args.sdatt_attention == AttentionKind.flexible:
-        return FlexibleWeights(query, args.sdatt_flex_sigma, args.sdatt_flex_threshold)
+        return FlexibleWeights(query, args.sdatt_flex_sigma)
     if args.sdatt_attention == AttentionKind.syntax:
         combine = args.sdatt_combine or Combine.mul  # None in older checkpoints
         return SyntaxDirectedWeights(query, args.sdatt_n, args.sdatt_sigma, combine, args.sdatt_position)

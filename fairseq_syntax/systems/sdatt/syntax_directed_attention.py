@@ -7,7 +7,6 @@ from typing import Optional
 import torch
 from torch import Tensor
 
-from ...data.collating import SourceSyntax
 from .attention import AdditiveMemory, PositionNet, SourceWeights, centre_row, global_weights
 
 
@@ -29,58 +28,15 @@ SMOOTH_SIGMA = 3.0
 """Standard deviation of the Gaussian of `PositionGradient.smooth`, in tokens."""
 
 
-class MissingParse(StrEnum):
-    """What to do with a sentence without a parse."""
-
-    all_equal = "global"  # 0 everywhere: global attention
-    error = "error"
-
-
 class SyntaxDirectedMemory(AdditiveMemory):
     """Besides what `AdditiveMemory` holds: "distances" (B, T, T) uint8, `PAD_DISTANCE` at padding.
 
-    Raises (in `forward`):
-        ValueError: no distances; or a sentence without a parse, unless missing parses are allowed.
+    All are 0 in sentences without a parse, which get global attention.
     """
-
-    def __init__(self, size: int, double_context: bool = False, missing: MissingParse = MissingParse.all_equal):
-        super().__init__(size, double_context)
-        self.missing = missing
 
     def forward(self, states, source):
-        memory = super().forward(states, source)
-        memory["distances"] = distances_of(source.syntax, memory["keep"], self.missing)
-        return memory
-
-
-def distances_of(syntax: SourceSyntax, keep: Tensor, missing: MissingParse) -> Tensor:
-    """(B, T, T) tree distances of a batch, uint8: `PAD_DISTANCE` at padding, all 0 in sentences without a parse.
-
-    Args:
-        syntax: with "distances".
-        keep: (B, T), True at real tokens.
-        missing: what to make of sentences without a parse.
-
-    Raises ValueError: no distances, or a sentence has none and `missing` is `error`.
-    """
-    distances = syntax["distances"]
-    if missing == MissingParse.error:
-        real = keep.unsqueeze(1) & keep.unsqueeze(2)
-        # EOS is at least one arc from every word of a parsed sentence
-        refuse_unparsed((keep.sum(dim=1) > 1) & ~((distances > 0) & real).flatten(1).any(dim=1))
-    return distances
-
-
-def refuse_unparsed(unparsed: Tensor) -> None:
-    """On a CPU, raise ValueError if a sentence of a batch has no parse (B,). On a GPU, the check would cost a wait.
-
-    Data are checked when they are loaded.
-    """
-    if not unparsed.is_cuda and unparsed.any():
-        raise ValueError(
-            f"{int(unparsed.sum())} of {len(unparsed)} sentences of a batch have no parse; parse them, or choose "
-            "--sdatt-missing global"
-        )
+        """As in the base class. Raises ValueError: no distances."""
+        return {**super().forward(states, source), "distances": source.syntax["distances"]}
 
 
 class SyntaxDirectedWeights(SourceWeights):

@@ -17,7 +17,6 @@ from ..recurrent.rotation import Rotation
 from ..recurrent.source_attention import Memory, Source
 from .attention import AdditiveAttention, AdditiveMemory, global_weights
 from .conditional_gru import MASKS, ConditionalGRUDecoder, GRUEncoder
-from .syntax_directed_attention import MissingParse, refuse_unparsed
 
 UNIT_INPUTS = ("parent_pieces", "word_starts")
 """What of the trees units are made of."""
@@ -72,15 +71,13 @@ class DependencyUnits(nn.Module):
     """A vector of the dependency unit of every token; pieces of a word have that of the word.
 
     The vector of a word in a unit is the mean of the embeddings of its pieces. Units are filled up with one learned
-    vector to `UNIT_SIZE`, of which those of EOS, of padding and of sentences without a parse wholly consist. With
-    `depthwise`, each dimension of the embeddings is convolved by itself.
+    vector to `UNIT_SIZE`, of which those of EOS, of padding and of sentences without a parse wholly consist.
     """
 
-    def __init__(self, embedding: int, depthwise: bool = False):
+    def __init__(self, embedding: int):
         super().__init__()
         self.filler = nn.Parameter(torch.zeros(embedding))
-        groups = embedding if depthwise else 1
-        self.convolutions = nn.ModuleList(nn.Conv1d(embedding, embedding, 3, groups=groups) for _ in range(2))
+        self.convolutions = nn.ModuleList(nn.Conv1d(embedding, embedding, 3) for _ in range(2))
 
     def forward(self, embedded: Tensor, word_mask: Tensor, word_starts: Tensor, parents: Tensor) -> Tensor:
         """(B, T, E) vectors of the units.
@@ -128,17 +125,11 @@ class UnitEncoder(GRUEncoder):
     def __init__(self, dictionary, args, embed_tokens, memory, input_size: Optional[int] = None):
         embedding = args.encoder_embed_dim
         super().__init__(dictionary, args, embed_tokens, memory, input_size or 2 * embedding)
-        self.units = DependencyUnits(embedding, args.sdatt_sdr_depthwise)
-        self.missing = args.sdatt_missing
+        self.units = DependencyUnits(embedding)
 
     def embed_both(self, source: Source) -> tuple[Tensor, Tensor]:
-        """(V_x, V_U), (B, T, E) each.
-
-        Raises ValueError: no trees; or a sentence without a parse, unless missing parses are allowed.
-        """
+        """(V_x, V_U), (B, T, E) each. Raises ValueError: no trees."""
         starts, parents = source.syntax["word_starts"], source.syntax["parent_pieces"]
-        if self.missing == MissingParse.error:
-            refuse_unparsed(((parents < 0) & source.word_mask).any(dim=1))
         embedded = self.embed_tokens(source.tokens)
         return embedded, self.units(embedded, source.word_mask, starts, parents)
 
@@ -176,21 +167,19 @@ class TwoMemories(nn.Module):
 
 
 class TwoSequenceAttention(nn.Module):
-    """softmax(λ e(s, h) + (1 - λ) e(s', d)): both scores are additive, with parameters of their own; `share` is λ."""
+    """softmax((e(s, h) + e(s', d)) / 2): both scores are additive, with parameters of their own."""
 
-    def __init__(self, query_size: int, attention_size: int, share: float = 0.5):
+    def __init__(self, query_size: int, attention_size: int):
         super().__init__()
         self.words = AdditiveAttention(query_size, attention_size)
         self.units = AdditiveAttention(query_size, attention_size)
-        self.share = share
 
     def forward(self, words: Tensor, units: Tensor, memory: dict[str, Memory]) -> tuple[Tensor, dict[str, Tensor]]:
         """Attend by (B, H) states to "words" and "units", each of an `AdditiveMemory`.
 
         Returns ([context of words; context of units] (B, 2C); extra: "attn" (B, T)).
         """
-        scores = self.share * self.words.scores(words, memory["words"])
-        scores = scores + (1 - self.share) * self.units.scores(units, memory["units"])
+        scores = 0.5 * self.words.scores(words, memory["words"]) + 0.5 * self.units.scores(units, memory["units"])
         weights = global_weights(scores, memory["words"]["keep"])
         rows = weights.unsqueeze(1).to(memory["words"]["values"].dtype)
         contexts = [torch.bmm(rows, memory[name]["values"]).squeeze(1) for name in ("words", "units")]
@@ -201,12 +190,12 @@ class TwoStateDecoder(ConditionalGRUDecoder):
     """A conditional GRU over each sequence of annotations; the deep output has both states and both contexts."""
 
     def __init__(self, dictionary, args, embed_tokens, attention: TwoSequenceAttention, context_size: int):
-        fed = context_size // 2
-        super().__init__(dictionary, args, embed_tokens, attention, context_size, fed)
+        self.of_words = context_size // 2
+        super().__init__(dictionary, args, embed_tokens, attention, context_size, self.of_words)
         embedding, hidden = args.decoder_embed_dim, args.decoder_hidden_size
         self.unit_initial = nn.Linear(2 * args.encoder_hidden_size, hidden)
         self.unit_before = GRUCell(0, hidden, ahead_size=embedding)
-        self.unit_after = GRUCell(fed, hidden)
+        self.unit_after = GRUCell(self.of_words, hidden)
         self.deep_output = nn.Linear(embedding + 2 * hidden + context_size, embedding)
 
     def initial_state(self, encoder_out):
@@ -227,7 +216,7 @@ class TwoStateDecoder(ConditionalGRUDecoder):
         words, query = self.attend_with(self.before, state["hidden"], of_words, masks)
         units, unit_query = self.attend_with(self.unit_before, state["units"], of_units, unit_masks)
         context, extra = self.attention(query, unit_query, memory)
-        (words,) = self.after(context[:, : self.fed_context], (words,), masks=masks[3:])
-        (units,) = self.unit_after(context[:, self.fed_context :], (units,), masks=unit_masks[3:])
+        (words,) = self.after(context[:, : self.of_words], (words,), masks=masks[3:])
+        (units,) = self.unit_after(context[:, self.of_words :], (units,), masks=unit_masks[3:])
         state = {"hidden": words, "units": units, "masks": state["masks"]}
         return torch.cat((words, units, context), dim=1), extra, state

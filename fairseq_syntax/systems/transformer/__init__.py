@@ -5,7 +5,6 @@ No architecture of its own: without a special layer it is fairseq's `transformer
 
 from .encoder import SyntaxEncoder, SyntaxEncoderLayer
 from .headwise_attention import HeadwiseAttention, masked_softmax
-from .layer_choice import check_kept_layers, kept_layers
 from .model import SyntaxTransformerModel, register_sizes
 
 __all__ = [
@@ -13,8 +12,6 @@ __all__ = [
     "SyntaxEncoder",
     "SyntaxEncoderLayer",
     "SyntaxTransformerModel",
-    "check_kept_layers",
-    "kept_layers",
     "masked_softmax",
     "register_sizes",
 ]

@@ -1,5 +1,6 @@
 """The Transformer encoder into which models with special attention plug their layers."""
 
+from abc import abstractmethod
 from typing import Optional
 
 from fairseq.distributed import fsdp_wrap
@@ -10,7 +11,6 @@ from fairseq.modules.transformer_layer import TransformerEncoderLayerBase
 from torch import Tensor
 
 from ...data.collating import GivenSyntax, SourceSyntax
-from .layer_choice import kept_layers
 
 
 class SyntaxEncoderLayer(TransformerEncoderLayerBase):
@@ -36,9 +36,9 @@ class SyntaxEncoderLayer(TransformerEncoderLayerBase):
             **self.attention_options(cfg),
         )
 
+    @abstractmethod
     def attend(self, x: Tensor, encoder_padding_mask: Optional[Tensor], syntax: dict):
         """Self-attention on (T, B, C); returns (output, dict of extra results). Subclasses override it."""
-        raise AssertionError("a subclass defines the attention")
 
     def forward(self, x, encoder_padding_mask, attn_mask=None, syntax=None):
         """As in fairseq; with `syntax`, a dict for `attend`, returns (output, extra dict of `attend`)."""
@@ -72,7 +72,7 @@ class SyntaxEncoder(TransformerEncoderBase):
         super().__init__(cfg, dictionary, embed_tokens)
 
     def syntax_layer(self, cfg, number: int) -> Optional[SyntaxEncoderLayer]:
-        """The special layer with a number (from 0, as in training), or None for fairseq's own."""
+        """The special layer with a number (from 0), or None for fairseq's own."""
         return None
 
     def layer_syntax(self, src_syntax: SourceSyntax) -> Optional[dict]:
@@ -85,7 +85,7 @@ class SyntaxEncoder(TransformerEncoderBase):
 
     def build_encoder_layer(self, cfg):
         """fairseq calls this without an index, once a layer."""
-        layer = self.syntax_layer(cfg, kept_layers(cfg.encoder)[self._layers_built])
+        layer = self.syntax_layer(cfg, self._layers_built)
         self._layers_built += 1
         if layer is None:
             return super().build_encoder_layer(cfg)

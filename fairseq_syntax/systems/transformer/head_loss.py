@@ -1,6 +1,7 @@
 """Translation loss plus a loss of encoder heads that learn to look at parents."""
 
 import math
+from abc import abstractmethod
 from typing import NamedTuple
 
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
@@ -37,6 +38,7 @@ class HeadLossCriterion(LabelSmoothedCrossEntropyCriterion):
         super().__init__(task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy)
         self.penalty = penalty
 
+    @abstractmethod
     def head_loss(self, logits: list[Tensor], syntax: dict, padding_mask: Tensor) -> HeadLoss:
         """The loss of the heads.
 
@@ -45,7 +47,6 @@ class HeadLossCriterion(LabelSmoothedCrossEntropyCriterion):
             syntax: a `SourceSyntax` with `parent_pieces` and `word_starts`.
             padding_mask: (B, T), True = padding.
         """
-        raise AssertionError("a subclass defines the loss")
 
     def forward(self, model, sample, reduce=True):
         """As in fairseq. Raises ValueError: the model has no such heads, or the batch no trees."""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Optional
 
 import torch
-from fairseq.checkpoint_utils import prune_state_dict
 from fairseq.dataclass import FairseqDataclass
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import register_model_architecture
@@ -22,7 +21,6 @@ from fairseq.models.transformer import (
 from ...data.collating import SourceSyntax
 from ...hub import HubModel
 from ...options import as_namespace, fill_defaults, require_trees
-from .layer_choice import check_kept_layers
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +65,8 @@ class SyntaxTransformerModel(HubModel, TransformerModel):
         require_trees(cls, task)
         args = as_namespace(args)
         fill_defaults(args, cls.options)
-        check_kept_layers(args)
+        if getattr(args, "encoder_layers_to_keep", None):
+            raise ValueError("--encoder-layers-to-keep: layers that learn from trees cannot be left out; leave it out")
         cls.check_options(args, task)
         return super().build_model(args, task)
 
@@ -112,10 +111,6 @@ class SyntaxTransformerModel(HubModel, TransformerModel):
         results = (self.encoder(src_tokens, src_syntax=syntax)["syntax"] for syntax in (src_syntax, unknown))
         [found, *_] = next(filter(None, results))
         return found["planted_logits"].softmax(-1) if "planted_logits" in found else found.get("attention"), numbers[0]
-
-    def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
-        """As in fairseq, which looks for missing parameters before the layers that are kept have their new numbers."""
-        return super().load_state_dict(prune_state_dict(state_dict, model_cfg), strict, model_cfg, args)
 
     def upgrade_state_dict_named(self, state_dict, name):
         """Let a checkpoint of the stock Transformer warm-start this model.

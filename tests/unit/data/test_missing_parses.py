@@ -75,26 +75,6 @@ def set_up(data, arch, *extra):
     return task, task.build_model(config.model)
 
 
-@pytest.mark.parametrize("policy", ["error", "global"])
-def test_models_that_read_trees_may_refuse_to_do_without(data, policy):
-    task, model = set_up(data, "global_plus_sdatt_tiny", "--sdatt-missing", policy)
-    assert model.refuses_unparsed == task.refuses_unparsed == (policy == "error")
-
-
-def test_an_ensemble_refuses_if_one_of_its_models_does(data):
-    """When the data are loaded, and raw text is parsed."""
-    task, _ = set_up(data, "sdatt_tiny", "--parser", "none")
-    task.load_dataset("train")
-    for policy in ("error", "global"):
-        task.build_model(configuration(data, "sdatt_tiny", "--sdatt-missing", policy).model, from_checkpoint=True)
-    message = r"3 of 25 sentences of split 'train' have no parse, and the model refuses them; .* --sdatt-missing global"
-    with pytest.raises(TreeFormatError, match=message):
-        task.load_dataset("train")
-    task.load_dataset("valid")  # has all its parses
-    with pytest.raises(TreeFormatError, match="input 'a b': has no parse, and the model refuses such sentences"):
-        task.live(["a b"])
-
-
 def test_how_many_sentences_have_no_parse_is_logged(data, tmp_path, caplog):
     """fairseq's train1 was put there by hand, and the manifest knows nothing of it."""
     copy = shutil.copytree(data, tmp_path / "copy")
@@ -131,7 +111,7 @@ class Chains:
 def test_given_heads_that_are_no_tree_are_refused_before_ranges_are_read(heads):
     tree = Sentence(["in", "dem", "Haus"], heads, ["_"] * 3, ["_"] * 3, [(0, 1, "im")])
     with pytest.raises(TreeFormatError, match=r"'im Haus': the given heads .* do not form a tree; correct them"):
-        LiveSyntax(Chains(), "none", accept_unparsed=True)(["im Haus"], [tree])
+        LiveSyntax(Chains(), "none")(["im Haus"], [tree])
     tree.heads = [2, 0, -1]
     assert LiveSyntax(Chains(), "none")(["im Haus"], [tree])[0].heads.tolist() == [1, -1]
 
@@ -139,10 +119,8 @@ def test_given_heads_that_are_no_tree_are_refused_before_ranges_are_read(heads):
 def test_sentences_without_a_parse(caplog):
     """They are told of, unless the parser withholds parses on purpose."""
     given = [without_parse(["a", "b"])]
-    with pytest.raises(TreeFormatError, match="input 'a b': has no parse, and the model refuses"):
-        LiveSyntax(Chains(), "none")(["a b"], given)
     for parser, told in ((NoParser(), False), (Chains(), True)):
-        (syntax,) = LiveSyntax(parser, "none", accept_unparsed=True)(["a b"], given)
+        (syntax,) = LiveSyntax(parser, "none")(["a b"], given)
         assert syntax.heads.tolist() == [-2, -2]
         assert ("translated without a parse: input 'a b'" in caplog.text) == told
 

@@ -135,12 +135,12 @@ def batch_of(words, lengths, left_pad=False):
     return {"net_input": {"src_tokens": tokens, "src_lengths": torch.tensor(lengths) + 1}}
 
 
-def generator_of(models, beam, table=None, rerank=False, **options):
+def generator_of(models, beam, table=None, **options):
     generator = SequenceGenerator(
         models, models[0].decoder.dictionary, **{"beam_size": beam, "max_len_b": MAX_LENGTH, **options}
     )
     if table is not None:
-        use_length_prior(generator, table, rerank)
+        use_length_prior(generator, table)
     return generator
 
 
@@ -175,24 +175,23 @@ def test_with_a_wide_beam_the_best_of_all_translations_is_found(members, left_pa
     # longer sentences than the table knows, on both sides
     lengths, table = [2, 7], random_table(1, 4, 5)
     models = [Toy(words, member) for member in range(members)]
-    for rerank in (False, True)[: 3 - members]:
-        found = generator_of(models, 900, table, rerank).generate(models, batch_of(words, lengths, left_pad))
-        for source, beam in zip(lengths, found, strict=True):
-            expected, score = oracle.best_translation(
-                model_scores(models, source), lambda target, x=source: prior_of(table, x, target), LETTERS, MAX_LENGTH
-            )
-            assert letters(words, beam[0]["tokens"]) == expected
-            assert float(beam[0]["score"]) == pytest.approx(score, abs=1e-5)
+    found = generator_of(models, 900, table).generate(models, batch_of(words, lengths, left_pad))
+    for source, beam in zip(lengths, found, strict=True):
+        expected, score = oracle.best_translation(
+            model_scores(models, source), lambda target, x=source: prior_of(table, x, target), LETTERS, MAX_LENGTH
+        )
+        assert letters(words, beam[0]["tokens"]) == expected
+        assert float(beam[0]["score"]) == pytest.approx(score, abs=1e-5)
 
 
-@pytest.mark.parametrize(("beam", "rerank"), [(1, True), (8, False), (8, True)])
-def test_a_prior_of_nothing_is_fairseqs_search(beam, rerank):
+@pytest.mark.parametrize("beam", [1, 8])
+def test_a_prior_of_nothing_is_fairseqs_search(beam):
     words = dictionary(16)
     for seed in range(5):
         models = [Toy(words, seed)]
         batch = batch_of(words, [3, 1, 5, 2])
         plain = generator_of(models, beam).generate(models, batch)
-        own = generator_of(models, beam, np.zeros((3, 4)), rerank).generate(models, batch)
+        own = generator_of(models, beam, np.zeros((3, 4))).generate(models, batch)
         for one, other in zip(plain, own, strict=True):
             assert [h["tokens"].tolist() for h in one] == [h["tokens"].tolist() for h in other]
             assert [float(h["score"]) for h in one] == [float(h["score"]) for h in other]
@@ -200,15 +199,14 @@ def test_a_prior_of_nothing_is_fairseqs_search(beam, rerank):
                 torch.testing.assert_close(a["positional_scores"], b["positional_scores"], rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("rerank", [False, True])
-def test_scores_are_those_of_the_equation(rerank):
+def test_scores_are_those_of_the_equation():
     """(sum log p + log prior) / T, for every hypothesis; T counts EOS, the prior's length does not."""
     words = dictionary(16)
     lengths, compared = [3, 1, 5], 0
     for seed in range(12):
         models, table = [Toy(words, seed)], random_table(seed)
         for beam in (2, 4, 12):
-            found = generator_of(models, beam, table, rerank).generate(models, batch_of(words, lengths))
+            found = generator_of(models, beam, table).generate(models, batch_of(words, lengths))
             for source, hypotheses in zip(lengths, found, strict=True):
                 log_probability = model_scores(models, source)
                 for hypothesis in hypotheses:
@@ -222,17 +220,15 @@ def test_scores_are_those_of_the_equation(rerank):
 
 
 @pytest.mark.parametrize("beam", [1, 4])
-@pytest.mark.parametrize("rerank", [False, True])
-def test_no_length_is_impossible(beam, rerank):
+def test_no_length_is_impossible(beam):
     """Where every length is forbidden, the search still ends; -inf would leave it with nothing."""
     words = dictionary(16)
     models, batch = [Toy(words, 0)], batch_of(words, [3, 1])
     table = length_table(np.array([3, 3, 1]), np.array([9, 9, 9]), "raw")
-    for hypotheses in generator_of(models, beam, table, rerank).generate(models, batch):
+    for hypotheses in generator_of(models, beam, table).generate(models, batch):
         assert hypotheses and all(math.isfinite(h["score"]) for h in hypotheses)
-    if not rerank:
-        with pytest.raises(AssertionError):
-            generator_of(models, beam, np.full((4, 10), -np.inf)).generate(models, batch)
+    with pytest.raises(AssertionError):
+        generator_of(models, beam, np.full((4, 10), -np.inf)).generate(models, batch)
 
 
 @pytest.mark.gpu
@@ -243,11 +239,8 @@ def test_on_a_gpu_as_on_the_cpu():
     expected = generator_of([model], 4, table).generate([model], batch)
     model = model.to("cuda")
     batch = {"net_input": {key: value.to("cuda") for key, value in batch["net_input"].items()}}
-    for rerank in (False, True):
-        found = generator_of([model], 4, table, rerank).generate([model], batch)
-        if not rerank:
-            for one, other in zip(expected, found, strict=True):
-                assert [h["tokens"].tolist() for h in one] == [h["tokens"].tolist() for h in other]
+    for one, other in zip(expected, generator_of([model], 4, table).generate([model], batch), strict=True):
+        assert [h["tokens"].tolist() for h in one] == [h["tokens"].tolist() for h in other]
 
 
 # --- what does not go together ----------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ import pytest
 import torch
 from oracles import conllu_format
 
-from fairseq_syntax.systems.parser import parse as own_parser
 from fairseq_syntax.systems.parser.parse import OwnParser
 from fairseq_syntax.systems.parser.treebank import encode_words
 from fairseq_syntax.tools import models
@@ -89,18 +88,6 @@ def test_the_root_and_no_other_word_is_labelled_root(checkpoint, label, monkeypa
         conllu_format.check_universal(tree)
     others = {deprel for tree in found for deprel in tree.deprels} - {"root"}
     assert others == {"amod"} if label == "amod" else others and "root" not in others
-
-
-def test_the_vocabulary_does_not_grow_without_end(checkpoint, monkeypatch):
-    monkeypatch.setattr(own_parser, "_MOST_ADDED", 3)
-    parser = OwnParser(checkpoint, "cpu", 2000)
-    fresh = OwnParser(checkpoint, "cpu", 2000)
-    first = parser.parse([["the", "qqq", "sees", "rrr"], ["hounds", "ssss", "houndss", "."]])
-    assert len(parser.task.source_dictionary) == parser._size + 5
-    later = [["the", "houndss", "sees", "doghousess", "."], ["the", "dog", "qqq", "a", "rrr", "."]]
-    assert parser.parse(later) == fresh.parse(later)
-    assert len(parser.task.source_dictionary) == len(parser.model.words.word_row) == parser._size + 4
-    assert parser.parse([first[0].forms, first[1].forms]) == first
 
 
 def test_lower_case(trained_parser):

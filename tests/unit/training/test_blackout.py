@@ -17,8 +17,6 @@ from fairseq.models.lstm import LSTMDecoder
 from fairseq_cli import preprocess
 from hypothesis import given
 from hypothesis import strategies as st
-from integration import commands
-from integration.conftest import corpus, data_bin  # noqa: F401  fixtures
 from oracles import blackout as oracle
 from torch import nn
 from torch.nn import functional as F
@@ -27,7 +25,6 @@ from torch.nn.parallel import DistributedDataParallel
 from fairseq_syntax.training import unigrams
 from fairseq_syntax.training.blackout import BlackOutCriterion, output_features, output_layer
 from fairseq_syntax.training.blackout_loss import (
-    Collisions,
     NoiseSharing,
     OutputLayer,
     blackout_loss,
@@ -172,14 +169,14 @@ def batch(seed=0, dtype=torch.double):
     return features, target, OutputLayer(weight, torch.randn(8, generator=generator, dtype=dtype))
 
 
-@pytest.mark.parametrize(("with_bias", "collisions"), [(True, Collisions.keep), (False, Collisions.mask)])
+@pytest.mark.parametrize("with_bias", [True, False])
 @pytest.mark.parametrize("share", SHARES)
-def test_sampled_losses_are_those_of_the_words_drawn(share, collisions, with_bias):
+def test_sampled_losses_are_those_of_the_words_drawn(share, with_bias):
     features, target, layer = batch()
     layer = layer if with_bias else OutputLayer(layer.weight, None)
     noise = noise_distribution(COUNTS, 0.4, [0, 1])
     torch.manual_seed(5)
-    found = sampled_losses(features, target, target != 1, layer, noise, 6, share, collisions)
+    found = sampled_losses(features, target, target != 1, layer, noise, 6, share)
     torch.manual_seed(5)
     words = noise.draw({NoiseSharing.batch: 1, NoiseSharing.sentence: 3}[share], 6)
     q = noise.log_weights.exp().tolist()
@@ -187,24 +184,9 @@ def test_sampled_losses_are_those_of_the_words_drawn(share, collisions, with_bia
     for b, t in (target != 1).nonzero().tolist():
         row = {NoiseSharing.batch: 0, NoiseSharing.sentence: b}[share]
         logits = (layer.weight @ features[b, t] + (layer.bias if with_bias else 0)).tolist()
-        mask = collisions == Collisions.mask
-        expected.append(oracle.loss(logits, int(target[b, t]), words[row].tolist(), q, mask))
+        expected.append(oracle.loss(logits, int(target[b, t]), words[row].tolist(), q))
     assert found.tolist() == pytest.approx(expected, rel=1e-11)
-    assert any(int(y) in words for y in target[target != 1])  # or collisions make no difference
-
-
-@pytest.mark.parametrize("share", SHARES)
-def test_noise_that_is_all_the_target_costs_nothing_when_masked(share):
-    """Only word 2 is ever drawn, and is the target of one place."""
-    features, target, layer = batch()
-    features.requires_grad_()
-    noise = noise_distribution(np.eye(8)[2], 0.4, [])
-    losses = sampled_losses(features, target, target != 1, layer, noise, 3, share, Collisions.mask)
-    eos = target[target != 1] == 2
-    assert not losses[eos].any() and (losses[~eos] > 0).all()
-    losses.sum().backward()
-    assert features.grad.isfinite().all()
-    assert not features.grad[(target == 2) | (target == 1)].any()
+    assert any(int(y) in words for y in target[target != 1])  # and count like others
 
 
 def test_words_that_are_never_drawn_can_be_targets():
@@ -294,24 +276,12 @@ def test_all_directories_and_parts_of_the_training_set_count(name, tmp_path):
     assert count_target_words(task).tolist() == expected_counts(task, TRAIN, TRAIN, TRAIN1, TRAIN[:2])
 
 
-def test_a_part_of_an_epoch_does_not_change_the_counts(tmp_path):
-    task = task_of(binarize(tmp_path, "bin"), "--epoch-parts", 2, name="syntax_translation")
-    task.load_dataset("train", epoch=1, combine=True)
-    part = task.get_batch_iterator(task.dataset("train"), epoch=1, update_epoch_batch_itr=False)
-    assert sum(map(len, part.frozen_batches)) < len(TRAIN)
-    assert count_target_words(task).tolist() == expected_counts(task, TRAIN)
-
-
-def test_languages_may_stand_the_other_way_round_in_the_file_names(tmp_path):
-    data = binarize(tmp_path, "bin")
-    task = task_of(data, "-s", "de", "-t", "en")
-    # no threshold on that side
-    assert count_target_words(task).tolist() == expected_counts(task, TRAIN)
-
-
-def test_counts_of_another_subset(tmp_path):
-    task = task_of(binarize(tmp_path, "bin"), "--train-subset", "valid")
-    assert count_target_words(task).tolist() == expected_counts(task, ["a b", "c rare"])
+@pytest.mark.parametrize(
+    ("given", "lines"), [(["-s", "de", "-t", "en"], TRAIN), (["--train-subset", "valid"], ["a b", "c rare"])]
+)
+def test_counts_of_the_other_side_and_of_another_subset(given, lines, tmp_path):
+    task = task_of(binarize(tmp_path, "bin"), *given)
+    assert count_target_words(task).tolist() == expected_counts(task, lines)
 
 
 def test_data_without_a_training_set_and_of_another_dictionary_are_refused(tmp_path):
@@ -462,36 +432,10 @@ def test_features_come_through_the_wrapper_that_gathers_gradients(small_data, tm
         torch.distributed.destroy_process_group()
 
 
-# --- training ---------------------------------------------------------------------------------------------------
-
-BLACKOUT = ["--criterion", "blackout", "--blackout-k", "60", "--sentence-avg", "--clip-norm", "1.0"]
-
-
-def train(data, directory, arch, *more) -> list[dict]:
-    """Records of the log of a training with BlackOut; `commands.TRAINING` has another criterion."""
-    arguments = [*commands.TRAINING, "--save-dir", directory, *more]
-    at = arguments.index("--label-smoothing")
-    del arguments[at : at + 2]
-    arguments += ["--arch", arch, *BLACKOUT]
-    return commands.records(commands.run("fairseq-train", data, *arguments))
-
-
-@pytest.mark.full
-def test_resumed_training_draws_the_same_noise(data_bin, tmp_path):  # noqa: F811
-    """Within the first epoch: 2 updates and 2 more are 4, dropout and noise included."""
-    one, two = tmp_path / "one", tmp_path / "two"
-    whole = train(data_bin, one, "nmt_lstm_tiny", "--max-update", "4")
-    train(data_bin, two, "nmt_lstm_tiny", "--max-update", "2")
-    train(data_bin, two, "nmt_lstm_tiny", "--max-update", "4")
-    assert len([record for record in whole if "bo_loss" in record]) == 4
-    first, second = (commands.parameters(folder / "checkpoint_last.pt") for folder in (one, two))
-    assert all(torch.equal(first[name], second[name]) for name in first)
-
-
 # --- what is learnt ---------------------------------------------------------------------------------------------
 
 
-def learn(weighted=True, collisions=Collisions.keep, updates=800, seed=1) -> float:
+def learn(weighted=True, updates=800, seed=1) -> float:
     """KL(true || learnt), nats, of a table of logits (3 contexts, 40 words) learnt with K = 20 and alpha = 0.4."""
     generator = torch.Generator().manual_seed(seed)
     true = (torch.randn(3, 40, generator=generator, dtype=torch.double) * 1.5).softmax(1)
@@ -510,7 +454,7 @@ def learn(weighted=True, collisions=Collisions.keep, updates=800, seed=1) -> flo
         features = F.one_hot(contexts, 3).float()
         counted = torch.ones_like(target, dtype=torch.bool)
         layer = OutputLayer(table, None)
-        losses = sampled_losses(features, target, counted, layer, noise, 20, NoiseSharing.sentence, collisions)
+        losses = sampled_losses(features, target, counted, layer, noise, 20, NoiseSharing.sentence)
         optimizer.zero_grad()
         losses.mean().backward()
         optimizer.step()
@@ -519,8 +463,6 @@ def learn(weighted=True, collisions=Collisions.keep, updates=800, seed=1) -> flo
 
 
 @pytest.mark.full
-def test_only_weighted_noise_with_collisions_learns_the_distribution():
-    kept = learn()
-    assert kept < 0.002
+def test_only_weighted_noise_learns_the_distribution():
+    assert learn() < 0.002
     assert learn(weighted=False) > 0.03
-    assert learn(collisions=Collisions.mask) > max(0.004, 5 * kept)

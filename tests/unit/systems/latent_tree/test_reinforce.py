@@ -15,7 +15,6 @@ from oracles.toy_grammar import END, LIMITS, PADDING, translator
 from torch import nn
 
 from fairseq_syntax.systems.latent_tree.reinforce import (
-    CoverageRoot,
     GenCount,
     MovingBaselines,
     Preset,
@@ -71,7 +70,7 @@ def pair_of(model):
     return model(text(SOURCES), None, text(TARGETS), "sample")
 
 
-def in_loops(pair, baselines=None, cross=False):
+def in_loops(pair, baselines=None):
     """(B, side) advantages as lists, tree rewards, coverage losses: with OPTIONS, all by loops."""
     weights, sides = (0.7, 1.3), (pair.source, pair.target)
     rows = len(pair.source.actions)
@@ -84,31 +83,26 @@ def in_loops(pair, baselines=None, cross=False):
             actions = [action for action in scores.actions[row].tolist() if action != NOP]
             found.append((actions, *tree_rewards(actions, 4.0, 9.0, False)))
         totals.append([sum(tree) + at_end for _, tree, at_end in found])
-        target_loss = float(pair.target.symbol_loss[row].sum())
-        ahead = [-2.1 * coverages[-1] - 1.3 * target_loss + totals[-1][1], -2.1 * coverages[-1]]
         both = []
         for side, (actions, tree, at_end) in enumerate(found):
             losses = sides[side].symbol_loss[row].tolist()
-            average = of_tree = of_ahead = None
+            average = of_tree = None
             if baselines is not None:
                 symbols = sides[side].symbols[row].tolist()
                 average = [baselines[side].get(symbol, loss) for symbol, loss in zip(symbols, losses, strict=True)]
                 of_tree = baselines["tree"].get(side, totals[-1][side] / actions.count(GEN))
-                units = found[1][0].count(GEN) if side == 0 else 1
-                of_ahead = baselines["cross"].get(side, ahead[side] / units) * units
             earned = reinforce.rewards(actions, losses, tree, at_end, weights[side], average, of_tree or 0.0)
-            later = ahead[side] - (of_ahead or 0.0) if cross else 0.0
             to_go = reinforce.to_go(earned, reinforce.counts(actions), 0.8)[:-1]
-            both.append([value + later for value in to_go] + [0.0] * (sides[side].actions.shape[1] - len(actions)))
+            both.append(to_go + [0.0] * (sides[side].actions.shape[1] - len(actions)))
         advantages.append(both)
     return advantages, totals, coverages
 
 
 def set_averages(model):
-    """Averages of some symbols, of source trees and of what comes after both; as dictionaries."""
+    """Averages of some symbols and of source trees; as dictionaries."""
     torch.manual_seed(8)
-    known = {0: {4: 1.5, 6: -2.0, END: 3.0}, 1: {5: 0.25, END: 1.0}, "tree": {0: 2.5}, "cross": {0: -1.5, 1: -4.0}}
-    for key, name in ((0, "source"), (1, "target"), ("tree", "tree"), ("cross", "cross")):
+    known = {0: {4: 1.5, 6: -2.0, END: 3.0}, 1: {5: 0.25, END: 1.0}, "tree": {0: 2.5}}
+    for key, name in ((0, "source"), (1, "target"), ("tree", "tree")):
         for index, value in known[key].items():
             getattr(model.baselines, name)[index] = value
             getattr(model.baselines, f"{name}_seen")[index] = True
@@ -135,13 +129,13 @@ def total_in_loops(pair, advantages, coverages):
 # --- losses -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("cross", "averages"), [(False, True), (True, False)])
-def test_losses_equal_loops(cross, averages):
+@pytest.mark.parametrize("averages", [True, False])
+def test_losses_equal_loops(averages):
     model = toy()
     known = set_averages(model) if averages else set_to_zero(model.baselines)
     pair = pair_of(model)
-    losses = criterion(**OPTIONS, rnng_cross_reward="scg" if cross else "none").losses(pair, model.baselines)
-    advantages, _, coverages = in_loops(pair, known, cross)
+    losses = criterion(**OPTIONS).losses(pair, model.baselines)
+    advantages, _, coverages = in_loops(pair, known)
     for side in range(2):
         expected = torch.tensor([both[side] for both in advantages], dtype=torch.float64)
         torch.testing.assert_close(losses.advantages[side], expected, rtol=0, atol=1e-6)  # averages are float32
@@ -151,13 +145,13 @@ def test_losses_equal_loops(cross, averages):
 
 
 def test_moving_averages_are_used_and_then_updated():
-    model, loop = toy(), {0: {}, 1: {}, "tree": {}, "cross": {}}
-    train = criterion(**OPTIONS, rnng_cross_reward="scg")
+    model, loop = toy(), {0: {}, 1: {}, "tree": {}}
+    train = criterion(**OPTIONS)
     model.train()
     for seed in (2, 20, 30):
         model.trees["sample"] = random_trees(SOURCES, seed), random_trees(TARGETS, seed + 1)
         pair = pair_of(model)
-        advantages, totals, coverages = in_loops(pair, loop, cross=True)
+        advantages, totals, coverages = in_loops(pair, loop)
         loss, size, _ = train(model, sample_of())
         assert size == 3 and float(loss.detach()) == pytest.approx(
             sum(total_in_loops(pair, advantages, coverages)), abs=1e-4
@@ -175,13 +169,7 @@ def test_moving_averages_are_used_and_then_updated():
         gens = [[row.count(GEN) for row in scores.actions.tolist()] for scores in (pair.source, pair.target)]
         means = [(side, sum(row[side] for row in totals) / sum(gens[side])) for side in range(2)]
         loop["tree"] = reinforce.move(loop["tree"], means, 0.95)
-        ahead = [
-            -2.1 * coverage - 1.3 * float(pair.target.symbol_loss[row].sum()) + totals[row][1]
-            for row, coverage in enumerate(coverages)
-        ]
-        means = [(0, sum(ahead) / sum(gens[1])), (1, -2.1 * sum(coverages) / 3)]
-        loop["cross"] = reinforce.move(loop["cross"], means, 0.95)
-    for key, name in ((0, "source"), (1, "target"), ("tree", "tree"), ("cross", "cross")):
+    for key, name in ((0, "source"), (1, "target"), ("tree", "tree")):
         found = getattr(model.baselines, name).tolist()
         assert {i for i, seen in enumerate(getattr(model.baselines, f"{name}_seen").tolist()) if seen} == set(loop[key])
         assert {i: found[i] for i in loop[key]} == pytest.approx(loop[key], abs=1e-5)
@@ -284,19 +272,17 @@ def test_what_is_logged():
     for side, (name, scores, sentences) in enumerate((("src", pair.source, SOURCES), ("tgt", pair.target, TARGETS))):
         rows = [[action for action in row if action != NOP] for row in scores.actions.tolist()]
         built = [build(row)["constituents"] for row in rows]
-        characters, actions = sum(map(len, sentences)), sum(map(len, rows))
+        characters = sum(map(len, sentences))
         bits = float(scores.symbol_loss.sum()) / math.log(2) / (characters + 3)
         expected["loss_src" if name == "src" else "loss"] = bits
-        expected[f"entropy_{name}"] = float(scores.entropy.sum()) / math.log(2) / actions
         expected[f"nts_per_char_{name}"] = sum(row.count(NT) for row in rows) / characters
-        expected[f"depth_{name}"] = sum(max(node["depth"] for node in nodes) for nodes in built) / 3
         expected[f"tree_reward_{name}"] = sum(row[side] for row in rewards) / characters
         expected[f"flat_{name}"] = 100 * sum(len(nodes) == 1 for nodes in built) / 3
         expected[f"capped_{name}"] = 0.0
     assert found.keys() == expected.keys()
     for name, value in expected.items():
-        assert found[name] == pytest.approx(value, abs={"flat": 0.051, "dept": 0.0051}.get(name[:4], 0.00051)), name
-    assert 0 < expected["flat_src"] < 100 and expected["depth_tgt"] > 0
+        assert found[name] == pytest.approx(value, abs=0.051 if name[:4] == "flat" else 0.00051), name
+    assert 0 < expected["flat_src"] < 100
     assert ReinforceTreeCriterion.logging_outputs_can_be_summed()
 
     model.eval()
@@ -307,7 +293,7 @@ def test_what_is_logged():
 def test_a_batch_that_stands_in_moves_no_average():
     model = toy()
     set_averages(model)
-    train = criterion(**OPTIONS, rnng_cross_reward="scg")
+    train = criterion(**OPTIONS)
     before = {name: value.clone() for name, value in model.baselines.named_buffers()}
     calls, update = [], model.baselines.update
     model.baselines.update = lambda **totals: (calls.append(sorted(totals)), update(**totals))
@@ -316,7 +302,7 @@ def test_a_batch_that_stands_in_moves_no_average():
     train(model, sample_of() | {"stand_in": False})
     assert calls[0] == calls[1], "processes gather their averages together"
     moved = {name for name in model.baselines.NAMES if not torch.equal(getattr(model.baselines, name), before[name])}
-    assert moved == {"source", "target", "tree", "cross"}
+    assert moved == {"source", "target", "tree"}
 
 
 # --- options and what is refused ----------------------------------------------------------------------------------
@@ -337,23 +323,19 @@ def test_presets_set_what_is_not_given():
 # --- losses ---
 
 
-ROOTS = {CoverageRoot.zero: 0.0, CoverageRoot.one: 1.0}
-
-
 def mask(sizes, width):
     return torch.arange(width) < torch.tensor(sizes)[:, None]
 
 
-@pytest.mark.parametrize("root", ROOTS)
-def test_coverage_equals_loops(root):
+def test_coverage_equals_loops():
     torch.manual_seed(1)
     targets, sources = [0, 3, 1, 4, 2, 0, 4], [1, 5, 1, 2, 5, 3, 4]
     attending, attended = mask(targets, 4), mask(sources, 5)
     scores = torch.randn(7, 4, 5, dtype=torch.float64).masked_fill(~attended[:, None], -math.inf)
     attention = scores.softmax(2)
-    found = coverage_loss(attention, attending, attended, root)
+    found = coverage_loss(attention, attending, attended)
     expected = [
-        reinforce.coverage(attention[row, :j, :i].tolist(), i, ROOTS[root])
+        reinforce.coverage(attention[row, :j, :i].tolist(), i)
         for row, (j, i) in enumerate(zip(targets, sources, strict=True))
     ]
     torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64), rtol=0, atol=1e-12)
@@ -361,7 +343,7 @@ def test_coverage_equals_loops(root):
     outside = ~(attending[:, :, None] & attended[:, None])
     for rubbish in (7.0, math.nan):
         polluted = attention.masked_fill(outside, rubbish).requires_grad_()
-        again = coverage_loss(polluted, attending, attended, root)
+        again = coverage_loss(polluted, attending, attended)
         assert torch.equal(again, found)
         again.sum().backward()
         assert torch.isfinite(polluted.grad).all() and not polluted.grad[outside].any()

@@ -5,6 +5,7 @@ import pytest
 import torch
 from oracles import rnng as naive
 from oracles.rnng_trees import all_action_rows
+from oracles.transitions import legal
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from fairseq_syntax.systems.latent_tree import growing
@@ -22,7 +23,7 @@ def random_trees(lengths, policy, generator):
     state = Transitions(lengths, LIMITS)
     actions = []
     while state.live.any():
-        chosen = torch.multinomial(torch.tensor(policy) * state.legal(), 1, generator=generator).squeeze(1)
+        chosen = torch.multinomial(torch.tensor(policy) * legal(state), 1, generator=generator).squeeze(1)
         chosen[~state.live] = Action.NOP
         state.step(chosen)
         actions.append(chosen)
@@ -98,9 +99,8 @@ def test_equals_an_action_at_a_time(policy, sentences, dtype, forward, backward)
             generated = scores.actions[row] == Action.GEN
             ours += [replay.states[replay.state[row, :number]], scores.symbol_loss[row][generated]]
             slow += [torch.stack(result["states"]), torch.stack(result["symbol_loss"])]
-            policies = [naive.log_policy(*entry) for entry in result["policies"]]
-            ours += [scores.log_policy[row, :number], scores.entropy[row, :number]]
-            slow += [torch.stack([log for log, _ in policies]), torch.stack([entropy for _, entropy in policies])]
+            ours.append(scores.log_policy[row, :number])
+            slow.append(torch.stack([naive.log_policy(*entry) for entry in result["policies"]]))
         source, target = sides.naive(row)
         count = len(source["keys"])
         ours += [memory.keys[row, :count], memory.values[row, :count]]

@@ -1,4 +1,4 @@
-"""The task of latent trees: forced trees, the file of trees, training steps."""
+"""The task of latent trees: forced trees, and the numbers of sentences whose trees are printed."""
 
 from argparse import Namespace
 from pathlib import Path
@@ -73,36 +73,10 @@ def translator(task):
     return task.build_generator([model], Namespace(beam=1, max_len_a=0, max_len_b=5)), [model]
 
 
-def translate(task, split="valid", stop=None, **options):
-    """What fairseq-generate does: batches of a split, at most `stop` of them."""
-    task.load_dataset(split)
-    iterator = task.get_batch_iterator(task.dataset(split), **{"max_sentences": 2, **options})
-    translating = translator(task)
-    for count, sample in enumerate(iterator.next_epoch_itr(shuffle=False)):
-        if count == stop:
-            break
-        if sample:
-            task.inference_step(*translating, sample)
-
-
-def sources(path: Path) -> dict[int, str]:
+def sources(output: str) -> dict[int, str]:
     """Number of a sentence -> its characters, as they stand in its tree."""
-    fields = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    fields = [line.split("\t") for line in output.splitlines()]
     return {int(name[3:]): " ".join(from_brackets(tree)[1]) for name, tree in fields if name.startswith("TS-")}
-
-
-def test_file_of_trees_has_its_name_when_it_is_whole(data, tmp_path):
-    path = tmp_path / "new" / "trees"
-    translate(task_of(data, rnng_tree_output=str(path)), stop=1)
-    assert not path.exists() and len(sources(Path(f"{path}.part"))) == 2
-    translate(task_of(data, rnng_tree_output=str(path)))
-    assert [file.name for file in path.parent.iterdir()] == ["trees"]
-    assert sources(path) == {i: to_characters(TEXT["valid"][i][0]) for i in range(3)}
-    # an older file stays until the new one is whole
-    translate(task_of(data, rnng_tree_output=str(path)), split="train", stop=1)
-    assert len(sources(path)) == 3
-    translate(task_of(data, rnng_tree_output=str(path)), split="train")
-    assert len(sources(path)) == 4
 
 
 def interactive(task, lines, translating):
@@ -112,21 +86,13 @@ def interactive(task, lines, translating):
     batches = task.get_batch_iterator(dataset, max_sentences=2).next_epoch_itr(shuffle=False)
     for batch in batches:
         sample = {"net_input": {name: batch["net_input"][name] for name in ("src_tokens", "src_lengths")}}
-        yield task.inference_step(*translating, sample)
+        task.inference_step(*translating, sample)
 
 
-def test_numbers_of_lines_that_are_typed(data, tmp_path):
-    path = tmp_path / "trees"
-    task = task_of(data, rnng_tree_output=str(path), left_pad_source=True)
-    translating = translator(task)
-    first, second = ["Hund", "", "zwei Hunde", "Hund"], ["ein", "zwei Hunde"]
-    list(interactive(task, first, translating))
-    assert sources(path) == dict(enumerate(map(to_characters, first)))
-    steps = interactive(task, second, translating)
-    next(steps)
-    assert path.exists() and len(sources(path)) == 6
-    third = interactive(task, ["ein", "Hund", "zwei"], translating)
-    next(third)
-    assert not path.exists(), "a line that has been read is missing"
-    list(third)
-    assert sorted(sources(path)) == list(range(9))
+def test_numbers_of_lines_that_are_typed(data, capsys):
+    task = task_of(data, rnng_tree_output=True, left_pad_source=True)
+    translating, buffers = translator(task), [["Hund", "", "zwei Hunde", "Hund"], ["ein", "zwei Hunde"]]
+    for lines in buffers:
+        interactive(task, lines, translating)
+    typed = [to_characters(line) for lines in buffers for line in lines]
+    assert sources(capsys.readouterr().out) == dict(enumerate(typed))

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import rnng_trees as oracle
-from oracles.transitions import legal_actions
+from oracles.transitions import legal, legal_actions
 
 from fairseq_syntax.systems.latent_tree.transitions import (
     NONE,
@@ -31,17 +31,13 @@ POLICIES = {
 LIMITS = [Limits(), Limits(3, 2, 2), Limits(1, 1, 2), Limits(6, 6, 5), Limits(4, 1, 3)]
 
 
-def draw(legal, weights, generator):
-    """(B,) actions among the legal ones."""
-    return torch.multinomial(legal * torch.tensor(weights), 1, generator=generator).squeeze(1)
-
-
 def grow(lengths, limits, weights, generator):
     """(B, T) actions of a policy that takes no notice of anything."""
     state = Transitions(lengths, limits)
     columns = []
     while state.live.any():
-        actions = torch.where(state.live, draw(state.legal(), weights, generator), NOP)
+        drawn = torch.multinomial(legal(state) * torch.tensor(weights), 1, generator=generator).squeeze(1)
+        actions = torch.where(state.live, drawn, NOP)
         state.step(actions)
         columns.append(actions)
     return torch.stack(columns, dim=1)
@@ -51,7 +47,7 @@ def of_oracle(actions, length, limits):
     """(T, 3) bool: what the loop says; GEN alone after the end."""
     budget = limits.actions_per_symbol * length + 2 * limits.max_open
     sets = oracle.legal_sets(actions, length, limits.max_open, limits.max_consecutive, budget)[:-1]
-    return [[action in (legal or {GEN}) for action in range(NUM_ACTIONS)] for legal in sets]
+    return [[action in (allowed or {GEN}) for action in range(NUM_ACTIONS)] for allowed in sets]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -61,10 +57,10 @@ def test_random_policies(policy):
     for limits in LIMITS:
         lengths = torch.randint(0, 14, (100,), generator=generator)
         actions = grow(lengths, limits, POLICIES[policy], generator)
-        legal = legal_actions(actions, lengths, limits)
-        assert np.array_equal(legality(actions.numpy(), lengths.numpy(), limits)[0], legal)
+        allowed = legal_actions(actions, lengths, limits)
+        assert np.array_equal(legality(actions.numpy(), lengths.numpy(), limits)[0], allowed)
         for row, (taken, length) in enumerate(zip(actions.tolist(), lengths.tolist(), strict=True)):
-            assert legal[row].tolist() == of_oracle(taken, length, limits)
+            assert allowed[row].tolist() == of_oracle(taken, length, limits)
             built = oracle.build([action for action in taken if action != NOP])
             assert built["symbols"] == length
             assert all(node["children"] for node in built["constituents"][1:])
@@ -86,7 +82,7 @@ def test_what_comes_later_does_not_change_what_is_legal(seed, length, other, pol
     for action in actions.unbind(1):
         if not (first.live.item() and second.live.item()):
             break
-        assert torch.equal(first.legal(), second.legal())
+        assert torch.equal(legal(first), legal(second))
         first.step(action)
         second.step(action)
         compared += 1
@@ -131,7 +127,7 @@ def compare(rows, more=0):
         for name in ("opened", "closed"):
             steps = [NONE if node[name] is None else node[name] for node in nodes]
             assert getattr(built, name)[here].tolist() == steps, name
-        for name in ("start", "end", "depth", "height"):
+        for name in ("start", "end", "height"):
             assert getattr(built, name)[here].tolist() == [node[name] for node in nodes], name
         terminals = [node["children"].count("t") for node in nodes]
         assert built.terminals[here].tolist() == terminals

@@ -44,10 +44,9 @@ def run(model, graph, source=SOURCE, previous=PREVIOUS, trees=None):
     return torch.log_softmax(logits, -1), extra["attn"][0]
 
 
-@pytest.mark.parametrize("bos", [False, True])
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_equals_loops_over_words(graph, bos):
-    model = build(graph, lgp_decoder_bos=bos)
+def test_equals_loops_over_words(graph):
+    model = build(graph)
     found, attention = run(model, graph)
     for b, length in enumerate(SOURCE.ne(PAD).sum(1).tolist()):
         logs, weights = translate(
@@ -58,7 +57,6 @@ def test_equals_loops_over_words(graph, bos):
             heads=HEADS[b],
             labels=LABELS[b, : length - 1].tolist(),
             num_labels=model.encoder.parser.num_labels,
-            bos=bos,
         )
         torch.testing.assert_close(found[b], torch.stack(logs), atol=1e-10, rtol=0)
         torch.testing.assert_close(attention[b, :, :length], torch.stack(weights), atol=1e-10, rtol=0)
@@ -87,15 +85,6 @@ def test_a_latent_graph_can_be_clamped_on_either_padding_side():
         torch.testing.assert_close(alone[0], clamped[b], atol=1e-12, rtol=0)
 
 
-@pytest.mark.parametrize("bos", [False, True])
-def test_what_comes_first_is_read_only_if_that_is_asked_for(bos):
-    model = build(lgp_decoder_bos=bos)
-    other = PREVIOUS.clone()
-    other[:, 0] = 5
-    same = torch.equal(run(model, "latent")[0], run(model, "latent", previous=other)[0])
-    assert same != bos
-
-
 def test_first_values():
     model = build(scale=0)
     encoder, decoder = model.encoder, model.decoder
@@ -112,15 +101,11 @@ def test_first_values():
     assert all(value.is_floating_point() for value in model.state_dict().values())
 
 
-@pytest.mark.parametrize("dropped", [False, True])
-def test_dropout_of_the_state_and_of_what_makes_it(dropped):
-    """--lgp-dropout-in: state and both contexts, 3 times 5 numbers, before the 5 that predict a word."""
-    decoder = build(dropout=0.5, lgp_dropout_in=dropped).decoder
-    sizes = []
-    decoder.dropout.register_forward_pre_hook(lambda _, inputs: sizes.append(inputs[0].shape[-1]))
-    model = decoder, build().encoder(SOURCE, None)
-    model[0](PREVIOUS[:, :1], encoder_out=model[1])
-    assert sizes == ([15, 5] if dropped else [5])
+def test_dropout_is_of_the_state_that_predicts_a_word():
+    model, sizes = build(dropout=0.5), []
+    model.decoder.dropout.register_forward_pre_hook(lambda _, inputs: sizes.append(inputs[0].shape[-1]))
+    model.decoder(PREVIOUS[:, :1], encoder_out=model.encoder(SOURCE, None))
+    assert sizes == [5]
 
 
 def trained_parser(words, network) -> LatentGraphParserModel:

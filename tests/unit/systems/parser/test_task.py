@@ -53,9 +53,7 @@ def test_words_tags_and_labels(path):
     assert first.words == ["In", "dem", "Haus", "."]
     assert first.tags == ["ADP", "DET", "NOUN", "PUNCT"]
     assert first.tree.heads == [2, 2, -1, 2] and first.labels == ["case", "det:def", "root", "punct"]
-    assert first.punctuation == [False, False, False, True]
-    # without universal tags, those of the Penn Treebank tell what is punctuation
-    assert second.tags == ["_", "_"] and not second.tree.is_parsed and second.punctuation == [False, True]
+    assert second.tags == ["_", "_"] and not second.tree.is_parsed
     assert third.labels == ["root", "nmod:poss"]
 
 
@@ -64,15 +62,10 @@ def test_formats(path):
     assert first.words == ["in", "dem", "haus", "."] and first.tree.forms[0] == "In"
     assert first.tags == ["IN", "DT", "NN", "."] and second.tags == ["UH", ","]
     assert first.labels == ["case", "det", "root", "punct"] and third.labels == ["root", "nmod"]
-    assert first.punctuation == [False, False, False, True]
-    collapsed = read_treebank(path, pos_column="xpos", collapse_ranges=True)[0]
-    assert collapsed.words == ["Im", "Haus", "."] and collapsed.tags == ["IN", "NN", "."]
-    assert collapsed.tree.heads == [1, -1, 1]
 
 
 def test_vocabulary(path):
-    sentences = read_treebank(path)
-    vocabulary = build_vocabulary(sentences, sentences)
+    vocabulary = build_vocabulary(read_treebank(path))
     assert vocabulary == {
         "words": ["In", "dem", "Haus", ".", "Ach", ","],
         "counts": [1, 1, 2, 1, 1, 1],
@@ -86,24 +79,20 @@ def test_vocabulary(path):
 
 
 def test_vocabulary_with_that_of_a_translator(path):
-    sentences = read_treebank(path)
     translator = Dictionary()
     for word, count in (("ein", 5), ("Haus", 3), ("madeupword0000", 0)):
         translator.add_symbol(word, n=count)
-    vocabulary = build_vocabulary(sentences[:1], sentences[2:], translator)
-    assert vocabulary["words"] == ["ein", "Haus", "In", "dem", "."]
-    assert vocabulary["counts"] == [0, 2, 1, 1, 1]
-    assert vocabulary["translator_counts"] == [5, 3, 0, 0, 0]
-    # tags are of the one treebank, labels of the other
-    assert "X" not in vocabulary["pos"] and vocabulary["labels"] == ["nmod:poss", "root"]
+    vocabulary = build_vocabulary(read_treebank(path), translator)
+    assert vocabulary["words"] == ["ein", "Haus", "In", "dem", ".", "Ach", ","]
+    assert vocabulary["counts"] == [0, 2, 1, 1, 1, 1, 1]
+    assert vocabulary["translator_counts"] == [5, 3, 0, 0, 0, 0, 0]
 
 
 def test_treebanks_that_cannot_be_used(path, tmp_path):
-    one, bare, _ = read_treebank(path)
     with pytest.raises(ValueError, match="no part-of-speech tags"):
-        build_vocabulary([bare], [one])
+        build_vocabulary(read_treebank(path)[1:2])
     with pytest.raises(ValueError, match="no trees"):
-        build_vocabulary([one], [bare])
+        build_vocabulary(read_treebank(path, pos_column="xpos")[1:2])
     (tmp_path / "empty.conllu").write_text("# nothing\n\n")
     with pytest.raises(TreeFormatError, match="no sentences"):
         read_treebank(tmp_path / "empty.conllu")
@@ -117,8 +106,7 @@ def test_treebanks_that_cannot_be_used(path, tmp_path):
 
 def test_batch(path):
     sentences = read_treebank(path)
-    vocabulary = build_vocabulary(sentences, sentences)
-    dictionary = vocabulary_dictionary(vocabulary)
+    dictionary = vocabulary_dictionary(build_vocabulary(sentences))
     dataset = TreebankDataset(sentences, dictionary, ["NOUN", "DET", "PUNCT"], ["root", "case"])
     batch = dataset.collater([dataset[0], dataset[1], dataset[2]])
     eos, pad, unk = dictionary.eos(), dictionary.pad(), dictionary.unk()
@@ -137,18 +125,13 @@ def test_batch(path):
         [MISSING] * 5,
         [0, UNSEEN, MISSING, MISSING, MISSING],
     ]
-    assert batch["punctuation"].tolist() == [
-        [False, False, False, True, False],
-        [False, True, False, False, False],
-        [False] * 5,
-    ]
     assert dataset.collater([]) is None
 
 
 def test_batches_lose_nothing(tmp_path):
     treebanks.make(tmp_path, train=53)
     sentences = read_treebank(tmp_path / "train.conllu")
-    vocabulary = build_vocabulary(sentences, sentences)
+    vocabulary = build_vocabulary(sentences)
     of = (sentences, vocabulary_dictionary(vocabulary), vocabulary["pos"], vocabulary["labels"])
     dataset = TreebankDataset(*of, Pass.pos, 25, shuffle=True)
     orders = []
@@ -167,16 +150,12 @@ def test_batches_lose_nothing(tmp_path):
 
 def test_passes_take_turns(tmp_path):
     """Odd epochs are passes over tags, even ones over trees, with batches of their own."""
-    treebanks.make(tmp_path / "tags", train=30)
-    treebanks.make(tmp_path / "trees", train=9)
-    data = treebanks.make(tmp_path / "data", train=1)
-    options = {"lgp_pos_data": str(tmp_path / "tags"), "lgp_dep_data": str(tmp_path / "trees"), "data": str(data)}
-    task = task_of(**options, lgp_first_k=20)
+    task = task_of(data=str(treebanks.make(tmp_path, train=30)), lgp_first_k=22)
     assert task.has_sharded_data("train") and not task.has_sharded_data("valid")
-    for epoch, kind, sentences, size in ((1, "pos", 20, 25), (2, "dependency", 9, 15), (3, "pos", 20, 25)):
+    for epoch, kind, size in ((1, "pos", 25), (2, "dependency", 15), (3, "pos", 25)):
         task.load_dataset("train", epoch=epoch)
         dataset = task.dataset("train")
-        assert (str(dataset.kind), len(dataset), dataset.batch_size, dataset.shuffle) == (kind, sentences, size, True)
+        assert (str(dataset.kind), len(dataset), dataset.batch_size, dataset.shuffle) == (kind, 22, size, True)
     task.load_dataset("valid")
     assert (task.dataset("valid").kind, len(task.dataset("valid"))) == (Pass.all, 20)
 

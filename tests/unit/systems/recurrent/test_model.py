@@ -140,32 +140,6 @@ def test_parameters_start_in_their_range(task):
             assert parameter.max() > 0.03 and parameter.min() < -0.03, name
 
 
-def vectors(path, dictionary, size, words):
-    """A file of embeddings as fairseq reads it, of some of the words; returns word -> vector."""
-    torch.manual_seed(2)
-    table = {word: torch.randn(size) for word in words}
-    lines = [
-        f"{word} {' '.join(map(str, vector.tolist()))}\n"
-        for word, vector in {**table, "strange": torch.ones(size)}.items()
-    ]
-    path.write_text(f"{len(lines)} {size}\n" + "".join(lines), encoding="utf-8")
-    return {dictionary.index(word): vector.double() for word, vector in table.items()}
-
-
-def test_pretrained_embeddings(build, task, tmp_path):
-    source = vectors(tmp_path / "source", task.source_dictionary, 5, ["w1", "w3", "."])
-    target = vectors(tmp_path / "target", task.target_dictionary, 4, ["v0", "v6"])
-    paths = {"encoder_embed_path": str(tmp_path / "source"), "decoder_embed_path": str(tmp_path / "target")}
-    model, plain = build("sa_nmt", **paths), build("sa_nmt")
-    for side, loaded in (("encoder", source), ("decoder", target)):
-        table, fresh = (getattr(m, side).embed_tokens.weight for m in (model, plain))
-        for row in range(len(table)):
-            torch.testing.assert_close(table[row], loaded.get(row, fresh[row]), atol=1e-6, rtol=0)
-            assert row not in loaded or not torch.allclose(table[row], fresh[row])
-    # the tied output layer is the table with the vectors in it
-    assert torch.equal(model.decoder.output_projection.weight, model.decoder.embed_tokens.weight)
-
-
 def test_attention_is_collected_only_where_it_is_shown(build):
     model = build("sa_nmt")
     assert model(SOURCE, None, PREVIOUS)[1].keys() == {"attn", "syntax_attn", "gate_norm"}

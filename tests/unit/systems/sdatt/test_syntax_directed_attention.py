@@ -7,13 +7,7 @@ import pytest
 import torch
 from oracles.directed_translation import row_weights, tree_paths
 
-from fairseq_syntax.systems.sdatt.syntax_directed_attention import (
-    Combine,
-    MissingParse,
-    PositionGradient,
-    SyntaxDirectedWeights,
-    distances_of,
-)
+from fairseq_syntax.systems.sdatt.syntax_directed_attention import Combine, PositionGradient, SyntaxDirectedWeights
 from fairseq_syntax.trees.distances import tree_distances
 
 H = 6
@@ -168,15 +162,3 @@ def test_smooth_is_the_row_with_the_gradient_of_a_gaussian_mixture_of_all(combin
             (expected,) = torch.autograd.grad(mixture / sum(heights), place)
             torch.testing.assert_close(found[b], expected, atol=1e-12, rtol=0)
     assert start.any() == left_pad and found[:4].abs().min() > 0
-
-
-@pytest.mark.parametrize("left_pad", [False, True], ids=["right", "left"])
-def test_missing_parses_are_accepted_or_refused(left_pad):
-    memory = make_memory(left_pad=left_pad, width=12)
-    syntax, keep = {"distances": memory["distances"]}, memory["keep"]
-    assert distances_of(syntax, keep, MissingParse.all_equal) is memory["distances"]
-    with pytest.raises(ValueError, match=r"1 of 6 sentences of a batch have no parse.*--sdatt-missing"):
-        distances_of(syntax, keep, MissingParse.error)
-    # one of one word and one of none among them
-    parsed = {"distances": memory["distances"][:5]}
-    assert distances_of(parsed, keep[:5], MissingParse.error) is parsed["distances"]

@@ -1,6 +1,5 @@
 """Dependency units against loops over words."""
 
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,11 +44,10 @@ def test_units_equal_loops(sentences, size, left_pad):
         assert (units[b, others] == -1).all()
 
 
-@pytest.mark.parametrize("depthwise", [False, True])
 @given(SENTENCES, st.booleans())
-def test_vectors_equal_loops(depthwise, sentences, left_pad):
+def test_vectors_equal_loops(sentences, left_pad):
     torch.manual_seed(1)
-    module = DependencyUnits(2, depthwise).double()
+    module = DependencyUnits(2).double()
     torch.nn.init.normal_(module.filler)
     mask, starts, parents, first = columns_of(sentences, left_pad)
     embedded = torch.randn(*mask.shape, 2, dtype=torch.double)
