@@ -17,7 +17,6 @@ from . import pretrained
 from .data.parsers import ParserOptions
 from .decoding.search import read_search
 from .registration import register
-from .trees.conllu import Sentence, quoted
 
 
 class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
@@ -86,9 +85,6 @@ class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
         return self._encode(sentence, tree)
 
     def _encode(self, sentences, trees):
-        _check_list("sentences", sentences, str)
-        if trees is not None:
-            _check_list("trees", trees, Sentence)
         texts = [self.apply_bpe(self.tokenize(line)) for line in sentences]
         self.task.learn_source_words(texts)
         tokens = [self.binarize(text) for text in texts]
@@ -118,16 +114,6 @@ def _check_names(given: Iterable[str], known: set[str]) -> None:
     for name in given:
         if name not in known:
             raise TypeError(f"{name}: no such option")
-
-
-def _check_list(name: str, values, kind: type) -> None:
-    """Raise TypeError unless values are a list of this type."""
-    wrong = (
-        [value for value in values if not isinstance(value, kind)] if isinstance(values, (list, tuple)) else [values]
-    )
-    if wrong:
-        shown = quoted(repr(wrong[0]))[1:-1]
-        raise TypeError(f"{name}: give one {kind.__name__}, or a list of them, not {type(wrong[0]).__name__} ({shown})")
 
 
 class HubModel:

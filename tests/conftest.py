@@ -37,7 +37,7 @@ FULL = (
     *("contract/test_site.py", "contract/test_imports.py", "contract/test_repairs.py"),
     *("unit/tools/test_align.py", "unit/tools/test_average.py", "unit/tools/test_whatif.py"),
     *("unit/tools/test_fuzz_conllu.py", "unit/tools/test_parse.py", "unit/tools/test_parse_own.py"),
-    *("unit/data/test_missing_parses.py", "unit/pictures/test_figures.py", "unit/systems/lgp/test_recipe.py"),
+    *("unit/data/test_missing_parses.py", "unit/pictures/test_figures.py"),
 )
 # of these, what it runs: a tiny training and translation of every system
 TINY = ("test_every_system_trains_resumes_and_translates",)

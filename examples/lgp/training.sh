@@ -22,7 +22,7 @@ settle() {
     : "${BATCH_SIZE:=128}"            # sentences per update
     : "${MAX_EPOCH:=60}"              # half epochs; ours
     : "${BEAM:=12}" "${BATCH_GENERATE:=32}"
-    : "${PRIOR:=raw}"                 # probability of lengths: raw counts, as in the paper, auto (smoothed) or off
+    : "${PRIOR:=auto}"                # probability of lengths, as in the paper, or off
     : "${AVERAGED:=}"                 # set to translate with the mean of checkpoints, which `average` makes
     : "${COPY_UNKNOWN:=}"             # set to copy source words to where the model says "unknown"
     : "${WORKERS:=2}"
@@ -36,9 +36,7 @@ settle() {
     blackout) LOSS+=(--blackout-k "$NOISE" --blackout-alpha 0.4 --blackout-share sentence) ;; # alpha: the author's code
     *) stop "CRITERION=$CRITERION: choose cross_entropy or blackout" ;;
     esac
-    LENGTHS="$PRIOR" RAW_LENGTHS="$DATA_BIN/length_prior_raw.$SOURCE-$TARGET.npz"
-    [[ " raw auto off " == *" $PRIOR "* ]] || stop "PRIOR=$PRIOR: choose raw, auto or off"
-    [[ "$PRIOR" != raw ]] || LENGTHS="$RAW_LENGTHS"
+    [[ " auto off " == *" $PRIOR "* ]] || stop "PRIOR=$PRIOR: choose auto or off"
 }
 
 # Folder of a parser that has learned from K sentences, or all: parser_folder K
@@ -91,18 +89,16 @@ parse() {
     done
 }
 
-# Text, trees unless PARSES=none, and probabilities of lengths: smoothed, and raw: what has not been seen has none.
+# Text, trees unless PARSES=none, and probabilities of lengths: what has not been seen has none.
 binarize() {
     local program=(fairseq-syntax preprocess --no-distances) tests=("${SPLITS[@]:1}")
-    local lengths=(fairseq-syntax length-prior "$DATA_BIN" --source-lang "$SOURCE" --target-lang "$TARGET" --overwrite)
     [[ "$PARSES" != none ]] || program=(fairseq-preprocess)
     tests=("${tests[@]/#/$TEXT/}")
     run rm -rf "$DATA_BIN"
     run "${program[@]}" --source-lang "$SOURCE" --target-lang "$TARGET" --workers "$WORKERS" \
         --trainpref "$TEXT/train" --validpref "$TEXT/valid" --testpref "$(IFS=, && echo "${tests[*]}")" \
         --srcdict "$DICTIONARY" --thresholdtgt "$MIN_FREQUENCY_TARGET" --destdir "$DATA_BIN"
-    run "${lengths[@]}"
-    run "${lengths[@]}" --smoothing raw --output "$RAW_LENGTHS"
+    run fairseq-syntax length-prior "$DATA_BIN" --source-lang "$SOURCE" --target-lang "$TARGET" --overwrite
 }
 
 # All steps or one: prepare [text | trees | binarize].  The recipe defines `text`, and `given_trees` if it has any.
@@ -205,10 +201,9 @@ evaluate() {
     done
     check_split "$split"
     name="$(translation_name "${system//:/+}" "$split")"
-    [[ "$PRIOR" != raw ]] || there "$LENGTHS" "prepare $RECIPE binarize first"
     local model=("$DATA_BIN" --user-dir "$USER_DIR" --task syntax_translation "${DEVICE[@]}"
         --source-lang "$SOURCE" --target-lang "$TARGET" --path "$checkpoint")
-    local search=(--beam "$BEAM" --batch-size "$BATCH_GENERATE" --max-len-a 2 --max-len-b 20 --length-prior "$LENGTHS")
+    local search=(--beam "$BEAM" --batch-size "$BATCH_GENERATE" --max-len-a 2 --max-len-b 20 --length-prior "$PRIOR")
     if [[ -z "$COPY_UNKNOWN" ]]; then
         run_to "$name.generated" fairseq-generate "${model[@]}" --gen-subset "$split" "${search[@]}"
     else # which fairseq-generate does not do with binarized text, so the text is given

@@ -5,17 +5,10 @@
 The lengths L_x and L_y do not count EOS; T does, and the sum includes its log-probability.
 """
 
-from enum import StrEnum
-
 import numpy as np
 import torch
 from fairseq.search import BeamSearch
-from scipy.ndimage import convolve1d
-from scipy.special import ndtr
 from torch import Tensor
-
-FLOOR = 1e-8
-"""Smallest probability of a length, before rows are normalised."""
 
 FORBIDDEN = -1e4
 """Log-probability of a forbidden length; finite, because only EOS is possible at the greatest length."""
@@ -23,24 +16,11 @@ FORBIDDEN = -1e4
 LONGEST = 1024
 """Longer lengths share one row or column."""
 
-_KERNEL = np.array([1, 2, 3, 2, 1]) / 3  # weights of source lengths up to 2 away; the length itself has weight 1
-_BACK_OFF = 5.0  # pseudo-counts
-_LEAST_SPREAD = 0.01  # smallest standard deviation of log-ratios
 
+def length_table(source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """log p(L_y | L_x), relative frequencies in sentence pairs; `FORBIDDEN` for pairs of lengths that none has.
 
-Smoothing = StrEnum("Smoothing", "kernel raw")
-"""Estimation of probabilities from counts of lengths."""
-
-
-def length_table(source: np.ndarray, target: np.ndarray, smoothing: str = Smoothing.kernel) -> np.ndarray:
-    """Estimate log p(L_y | L_x) from the lengths of sentence pairs.
-
-    `raw` smoothing takes relative frequencies, as in the paper, and gives `FORBIDDEN` to unseen pairs, as in the
-    author's code. `kernel` adds counts of source lengths up to 2 away, with triangular weights, and 5 pseudo-counts
-    from a log-normal distribution of (L_y + 1) / (L_x + 1); its probabilities are at least about 1e-8.
-
-    Rows of source lengths without counts are 0, so that they have no prior. The ratio alone would not do there: for
-    lengths that the model has not seen either, division by the length makes long, improbable translations the best.
+    Rows of source lengths without counts are 0, so that they have no prior.
 
     Args:
         source, target: (pairs,) lengths without EOS.
@@ -51,44 +31,12 @@ def length_table(source: np.ndarray, target: np.ndarray, smoothing: str = Smooth
     source, target = np.asarray(source), np.asarray(target)
     if not len(source):
         raise ValueError("there are no sentence pairs to take lengths from")
-    counts = _counts(source, target, smoothing == Smoothing.kernel)
-    has_prior = counts.any(axis=1, keepdims=True)
-    if smoothing == Smoothing.kernel:
-        counts += _BACK_OFF * _ratios(source, target, *counts.shape)
-    probabilities = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    if smoothing == Smoothing.kernel:
-        probabilities = np.maximum(probabilities, FLOOR)
-        probabilities /= probabilities.sum(axis=1, keepdims=True)
-    table = np.full_like(probabilities, FORBIDDEN)
-    np.log(probabilities, out=table, where=probabilities > 0)
-    return np.where(has_prior, table, 0.0)
-
-
-def _counts(source: np.ndarray, target: np.ndarray, smooth: bool) -> np.ndarray:
-    """Counts of pairs (X + 2, Y + 2), over source lengths that are near each other, if that is wanted."""
     height, width = (min(int(lengths.max()), LONGEST) + 2 for lengths in (source, target))
     cells = np.minimum(source, height - 1) * width + np.minimum(target, width - 1)
-    counts = np.bincount(cells, minlength=height * width).reshape(height, width).astype(np.float64)
-    if smooth:  # but not the last row, for longer lengths
-        shortest = counts[:-1].any(axis=1).argmax()
-        counts[:-1] = convolve1d(counts[:-1], _KERNEL, axis=0, mode="constant")
-        counts[:shortest] = 0
-    return counts
-
-
-def _ratios(source: np.ndarray, target: np.ndarray, height: int, width: int) -> np.ndarray:
-    """P(L_y | L_x) from log-normal ratios: (height, width), where the last column has the remaining probability."""
-    logarithms = np.log(target + 1.0) - np.log(source + 1.0)
-    # between L_y and L_y + 1, on the scale of L_y + 1
-    edges = np.log(np.arange(width - 1) + 1.5) - np.log(np.arange(height) + 1.0)[:, None]
-    below = ndtr((edges - logarithms.mean()) / max(logarithms.std(), _LEAST_SPREAD))
-    return np.diff(below, axis=1, prepend=0.0, append=1.0)
-
-
-def log_probabilities(table: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """log p(L_y | L_x) for lengths without EOS: (pairs,). Lengths beyond the table take its last row or column."""
-    height, width = table.shape
-    return table[np.minimum(source, height - 1), np.minimum(target, width - 1)]
+    counts = np.bincount(cells, minlength=height * width).reshape(height, width)
+    table = np.full(counts.shape, FORBIDDEN)
+    np.log(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1), out=table, where=counts > 0)
+    return np.where(counts.any(axis=1, keepdims=True), table, 0.0)
 
 
 class LengthPriorBeamSearch(BeamSearch):

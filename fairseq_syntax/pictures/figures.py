@@ -2,7 +2,6 @@
 
 import html
 import logging
-import unicodedata
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,7 +37,6 @@ FAMILIES = (
 )
 """Fonts of the pictures, if installed; the first one with a glyph is used."""
 
-_CJK = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC", "FULLWIDTH", "HALFWIDTH")
 # characters that XML forbids or that would end a line
 _VISIBLE = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421}
 _VISIBLE |= dict.fromkeys((*range(0x80, 0xA0), *range(0xD800, 0xE000), 0x2028, 0x2029, 0xFFFE, 0xFFFF), 0xFFFD)
@@ -115,13 +113,11 @@ def settled(figure) -> None:
         text.set_fontfamily([name for name in _INSTALLED if name in (FAMILIES[0], *families.values())] + ["sans-serif"])
     missing = [character for character, family in families.items() if family is None]
     if missing:
-        cjk = [unicodedata.name(character, "").startswith(_CJK) for character in missing]
-        packages = (("fonts-noto-cjk", any(cjk)), ("fonts-noto-core", not all(cjk)))
         logger.warning(
-            "no installed font has %s (%d characters in all), which are drawn as boxes; install a font (Debian: %s)",
+            "no installed font has %s (%d characters in all), which are drawn as boxes; install a font (Debian: "
+            "fonts-noto-cjk, or fonts-noto-core for what is not Chinese, Japanese or Korean)",
             ", ".join(f"{character} (U+{ord(character):04X})" for character in missing[:3]),
             len(missing),
-            " and ".join(name for name, needed in packages if needed),
         )
 
 

@@ -21,14 +21,11 @@ def average(inputs: list[str], output: str, first: int | None = None, last: int 
     Raises ValueError: the checkpoints do not match; OSError: a file is missing.
     """
     from ..progress import progress_bar
-    from ..training.averaging import Mean, find_checkpoints, write_checkpoint
+    from ..training.averaging import find_checkpoints, mean_of, write_checkpoint
 
     checkpoints = find_checkpoints(inputs, first, last)
-    mean = Mean()
-    for checkpoint in progress_bar(checkpoints[::-1], unit="checkpoint"):
-        mean.add(checkpoint.path)
-    parameters = mean.parameters()
-    mean.report()
+    # integers are those of the last
+    parameters = mean_of(progress_bar([checkpoint.path for checkpoint in checkpoints[::-1]], unit="checkpoint"))
     write_checkpoint(output, parameters, [checkpoint.path for checkpoint in checkpoints])
     return checkpoints
 

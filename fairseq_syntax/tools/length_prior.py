@@ -4,15 +4,11 @@ Lengths are counted over the training pairs, in tokens without EOS. The table is
 length_prior.SOURCE-TARGET.npz, where fairseq-generate --length-prior auto finds it (after --output, give
 --length-prior FILE).
 
-Source lengths without evidence get no prior: those that are shorter or longer than every training sentence or, with the
-kernel, more than 2 tokens away from any.
+Source lengths that no training sentence has get no prior; target lengths that do not occur with a source length are
+forbidden.
 
-The program prints the mean of -log p(target length | source length), in nats, over the validation sentences whose
-source length occurs in training; lower is better. Target lengths that do not occur with it count as 1e-8.
-
-examples:
+example:
   fairseq-syntax length-prior data-bin -s en -t ja
-  fairseq-syntax length-prior data-bin -s en -t ja --smoothing raw --output raw.npz
 """
 
 import argparse
@@ -29,14 +25,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("data", metavar="DATA", help="data directory, or several joined with colons; the table goes into the first")
     add("-s", "--source-lang", required=True, metavar="LANG", help="source language")
     add("-t", "--target-lang", required=True, metavar="LANG", help="target language")
-    add(
-        "--smoothing",
-        choices=["kernel", "raw"],
-        default="kernel",
-        help="kernel: neighbouring source lengths count too, backed off to a log-normal distribution of length ratios; "
-        "raw: relative frequencies, as in the paper; target lengths that do not occur with a source length are "
-        "forbidden (default: kernel)",
-    )
     add("--output", type=_table, metavar="FILE", help="table, .npz (default: where --length-prior auto finds it)")
     add_shared(parser, "--overwrite")
 
@@ -52,37 +40,29 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error("--source-lang and --target-lang are the same")
 
 
-def length_prior(
-    data: str, source: str, target: str, smoothing: str = "kernel", output: Path | None = None
-) -> list[str]:
+def length_prior(data: str, source: str, target: str, output: Path | None = None) -> list[str]:
     """Write the table of a data directory, or of several joined with colons; see --help for the arguments.
 
-    Returns lines of a report: what was counted, and how well each smoothing fits the validation set, if there is one.
+    Returns lines of a report: what was counted, and how many pairs of lengths of the validation set it does not have.
     Raises ValueError: there is no training set of these languages; OSError: the table cannot be written.
     """
     import numpy as np
     from fairseq import utils
 
     from ..data.length_table import length_table_path, split_lengths, write_length_table
-    from ..decoding.length_prior import FLOOR, Smoothing, length_table, log_probabilities
+    from ..decoding.length_prior import length_table
 
     paths = utils.split_paths(data)
     path = output or length_table_path(paths[0], source, target)
     splits = [lengths for directory in paths for lengths in _train_lengths(directory, source, target)]
     sources, targets = (np.concatenate(side) for side in zip(*splits, strict=True))
-    tables = {kind: length_table(sources, targets, kind) for kind in Smoothing}
-    meta = {"source": source, "target": target, "pairs": len(sources), "smoothing": smoothing}
-    write_length_table(path, tables[Smoothing(smoothing)], meta, follow=output is not None)
+    meta = {"source": source, "target": target, "pairs": len(sources)}
+    write_length_table(path, length_table(sources, targets), meta, follow=output is not None)
     report = [f"training pairs: {len(sources)}"]
     report += [f"longest {side}: {x.max()} tokens" for side, x in (("source", sources), ("target", targets))]
     valid = split_lengths(paths[0], "valid", source, target)
     if valid is None or not len(valid[0]):
-        return [*report, "no valid split: nothing was scored"]
-    # raw counts have no prior for other source lengths, and both numbers should be comparable
-    scored = [lengths[np.isin(valid[0], sources)] for lengths in valid]
-    for kind in Smoothing if len(scored[0]) else ():
-        score = -np.maximum(log_probabilities(tables[kind], *scored), np.log(FLOOR)).mean()
-        report.append(f"valid, {kind}: {score:.4f} nats per sentence")
+        return report
     unit = 1 + max(targets.max(), valid[1].max())
     is_new = ~np.isin(valid[0] * unit + valid[1], sources * unit + targets)
     return [*report, f"valid, unseen in training: {is_new.sum()} of {len(is_new)} pairs of lengths"]
@@ -111,7 +91,7 @@ def run(args: argparse.Namespace) -> None:
     first, languages = utils.split_paths(args.data)[0], (args.source_lang, args.target_lang)
     output = args.output or length_table_path(first, *languages)
     refuse_existing([str(output)], args.overwrite)
-    print(*length_prior(args.data, *languages, args.smoothing, args.output), sep="\n")
+    print(*length_prior(args.data, *languages, args.output), sep="\n")
     print(f"wrote {output}")
     if not any(Path(first).glob(f"train.{'-'.join(languages)}.*")):
         print(

@@ -1,7 +1,7 @@
 """Averages of checkpoints."""
 
 import re
-import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,71 +55,37 @@ def find_checkpoints(inputs: list[str], first: int | None = None, last: int | No
     return [Checkpoint(number, path) for number, path in enumerate(paths, 1)]
 
 
-class Mean:
-    """A running mean of the parameters of checkpoints. Integers and the like are taken from the first one."""
+def mean_of(paths: Iterable[Path]) -> dict[str, Tensor]:
+    """The mean of the parameters of checkpoints, in their data types; integers and the like are those of the first.
 
-    def __init__(self):
-        self.count = 0
-        self.differing: set[str] = set()
-        self._first: Path | None = None
-        self._shapes: dict[str, str | None] = {}
-        self._sums: dict[str, Tensor] = {}
-        self._like: dict[str, Tensor] = {}
-        self._storages: dict[str, tuple] = {}
-
-    def add(self, path: Path) -> None:
-        """Add the parameters of a checkpoint. Raises ValueError: it is of another model."""
+    Tensors that are one in all checkpoints stay one. Raises ValueError: the checkpoints are not of one model.
+    """
+    first, expected, parameters, sums, count = None, {}, {}, {}, 0
+    for path in paths:
+        count += 1
         state = open_checkpoint(path)
         check_state(state, path)
-        tensors = state["model"]
-        options = options_of(state)
-        shapes = {"architecture": options.get("arch") or options.get("_name")}
-        shapes |= {name: f"{tuple(tensor.shape)} {tensor.dtype}" for name, tensor in tensors.items()}
-        if not self.count:
-            self._first, self._shapes = path, shapes
-            self._like = dict(tensors)
-            self._storages = {name: () for name in tensors}
-        for name in [*self._shapes, *shapes]:
-            if (found := shapes.get(name)) != (expected := self._shapes.get(name)):
+        tensors, options = state["model"], options_of(state)
+        found = {"architecture": options.get("arch") or options.get("_name")}
+        found |= {name: f"{tuple(tensor.shape)} {tensor.dtype}" for name, tensor in tensors.items()}
+        if first is None:
+            first, expected, parameters = path, found, dict(tensors)
+        for name in [*expected, *found]:
+            if found.get(name) != expected.get(name):
                 raise ValueError(
-                    f"{path}: not of the same model as {self._first}: {name} is {found}, not {expected}; average "
-                    "checkpoints of one training"
+                    f"{path}: not of the same model as {first}: {name} is {found.get(name)}, not {expected.get(name)}; "
+                    "average checkpoints of one training"
                 )
         for name, tensor in tensors.items():
-            self._storages[name] += ((tensor.data_ptr(), tensor.shape, tensor.stride()),)
-            if not tensor.is_floating_point():
-                if not torch.equal(tensor, self._like[name]):
-                    self.differing.add(name)
-            elif self.count:
-                self._sums[name] += tensor.double()
-            else:
-                self._sums[name] = tensor.to(torch.float64, copy=True)
-        self.count += 1
-
-    def parameters(self) -> dict[str, Tensor]:
-        """The mean in the data types of the checkpoints. Tensors that are shared in all checkpoints stay shared."""
-        shared: dict[tuple, Tensor] = {}
-        result = {}
-        for name, like in self._like.items():
-            if not like.is_floating_point():
-                result[name] = like
-                continue
-            # empty tensors all have the address 0
-            key = self._storages[name] if like.numel() else name
-            if key not in shared:
-                shared[key] = (self._sums[name] / self.count).to(like.dtype)
-            result[name] = shared[key]
-        return result
-
-    def report(self) -> None:
-        """Report on stderr the names of parameters that could not be averaged."""
-        if self.differing:
-            names = sorted(self.differing)
-            print(
-                f"fairseq-syntax average: not floating-point, and different between checkpoints: {', '.join(names)}; "
-                f"taken from {self._first}",
-                file=sys.stderr,
-            )
+            if tensor.is_floating_point():
+                sums[name] = tensor.double() + sums.get(name, 0)
+    places: dict[tuple, Tensor] = {}
+    for name, total in sums.items():
+        like = parameters[name]
+        mean = (total / count).to(like.dtype)
+        same = places.setdefault((like.data_ptr(), like.shape, like.stride()), mean)
+        parameters[name] = same if like.numel() and torch.equal(same, mean) else mean
+    return parameters
 
 
 def write_checkpoint(output: str, parameters: dict[str, Tensor], averaged: list[Path]) -> None:

@@ -16,11 +16,11 @@ CLAIMS = {
         {"TARGET_CONLLU": "tags.conllu"},
         ["--subset test --tags tags.conllu"],
     ),
-    ("lgp", "`raw` has relative frequencies, as the paper"): ("prepare lgp", {"PAIRS": "10000"}, ["--smoothing raw"]),
+    ("lgp", "`auto` has relative frequencies, as the paper"): ("prepare lgp", {"PAIRS": "10000"}, ["length-prior "]),
     ("aspec", '`AVERAGED=1` and `COPY_UNKNOWN=1` are its "+Averaging" and "+UnkRep"'): (
         "evaluate aspec lgp",
         {"AVERAGED": "1", "COPY_UNKNOWN": "1"},
-        ["lgp-1/average.pt", "--replace-unk", "length_prior_raw"],
+        ["lgp-1/average.pt", "--replace-unk", "--length-prior auto"],
     ),
     ("nc11", "length penalty 0.6, and the last checkpoint, as in the paper"): (
         "evaluate nc11 pascal",

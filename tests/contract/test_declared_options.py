@@ -107,20 +107,20 @@ def test_something_is_declared():
 
 
 @pytest.mark.parametrize(
-    ("value", "interval", "said"),
+    ("value", "interval"),
     [
-        (0, "[1, inf)", "must be at least 1"),
-        (0.0, "(0, inf]", "must be greater than 0"),
-        (1.5, "[0, 1]", "must be from 0 to 1"),
-        (1.0, "[0, 1)", "must be at least 0 and less than 1"),
-        (math.nan, "[0, 1)", "must be at least 0 and less than 1 and finite"),
-        (math.inf, "(-inf, inf)", "must be finite"),
+        (0, "[1, inf)"),
+        (0.0, "(0, inf]"),
+        (1.5, "[0, 1]"),
+        (1.0, "[0, 1)"),
+        (math.nan, "[0, 1)"),
+        (math.inf, "(-inf, inf)"),
     ],
 )
-def test_ranges(value, interval, said):
+def test_ranges(value, interval):
     with pytest.raises(ValueError) as caught:
         check_range("--x", value, interval)
-    assert str(caught.value) == f"--x: {said}"
+    assert str(caught.value) == f"--x: must be in {interval}"
     check_range("--x", 1 if "1" in interval and "1)" not in interval else 0.5, interval)
 
 

@@ -9,7 +9,7 @@ from fairseq_syntax import pretrained
 from fairseq_syntax.systems.parser.parse import OwnParser
 from fairseq_syntax.systems.pascal import PascalTransformerModel
 from fairseq_syntax.tools import dir as dir_verb
-from fairseq_syntax.trees.conllu import TreeFormatError, without_parse
+from fairseq_syntax.trees.conllu import TreeFormatError
 from fairseq_syntax.trees.edits import edited
 
 SENTENCE = "the child with the boys that some birds helped admires two fish ."
@@ -68,8 +68,6 @@ def test_a_tree_that_is_given_takes_the_place_of_the_parsers(model):
     for trees, what in (([fish], "1 trees are given for 2 sentences"), ([fish] * 2, "words")):
         with pytest.raises(TreeFormatError, match=what):
             model.translate([text, SENTENCE], trees=trees)
-    with pytest.raises(TreeFormatError, match="has no heads"):
-        model.translate(text, trees=without_parse(text.split()))
     stock = PascalTransformerModel.from_pretrained("agreement-transformer")
     with pytest.raises(ValueError, match="the model reads none"):
         stock.translate(text, trees=tree)
@@ -78,8 +76,6 @@ def test_a_tree_that_is_given_takes_the_place_of_the_parsers(model):
 @pytest.mark.parametrize(
     "sentences, options, message",
     [
-        *((wrong, {}, "sentences: give one str, or a list of them, not ") for wrong in (None, [["a"]])),
-        *(("a", {"trees": wrong}, "trees: give one Sentence, or a list of them, not ") for wrong in ("x", [None])),
         ("a", {"beam": "5"}, "beam=.*: must be at least 1"),
         ("a", {"constraints": "ordered"}, "--constraints: none are given; only fairseq-interactive reads them"),
     ],

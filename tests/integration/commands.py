@@ -61,7 +61,7 @@ OPTIONS = {
     "sa_nmt_tiny": ["--share-all-embeddings"],
     "sa_nmt_shared_tiny": [],
     "sa_nmt_1set_tiny": ["--decoder-hidden-size", "48"],
-    "sdatt_tiny": ["--sdatt-combine", "add", "--sdatt-n", "2"],
+    "sdatt_tiny": ["--sdatt-n", "2"],
     "dasa_transformer_tiny": ["--share-all-embeddings"],
     "lgp_tiny": [],
 }

@@ -66,24 +66,21 @@ def penalized(scores, gate, centre, sigma=3.0):
     return weights, sum(j * weight for j, weight in enumerate(weights))
 
 
-def row_weights(scores, distances, window, sigma, combine):
+def row_weights(scores, distances, window, sigma):
     """Eqs. 10 and 11 of words at these distances from the centre."""
     exponents = [-(d**2) / (2 * sigma**2) for d in distances]
     inside = [d <= window for d in distances]
-    if combine == "mul":
-        scores = [e * math.exp(x) for e, x in zip(scores, exponents, strict=True)]
-    else:
-        scores = [e + x for e, x in zip(scores, exponents, strict=True)]
+    scores = [e * math.exp(x) for e, x in zip(scores, exponents, strict=True)]
     return torch.stack(some_softmax(scores, inside))
 
 
-def directed(scores, query, net, distances, *, window=4.0, sigma=None, combine="mul", gradient="smooth"):
+def directed(scores, query, net, distances, *, window=4.0, sigma=None, gradient="smooth"):
     """Eqs. 5, 9-11; (weights, p)."""
     length = len(scores)
     sigma = window / 2 if sigma is None else sigma
 
     def of_row(scores, row):
-        return row_weights(scores, distances[row], window, sigma, combine)
+        return row_weights(scores, distances[row], window, sigma)
 
     place = predicted(part(net, "position."), query, length)
     weights = of_row(scores, min(math.floor(place), length - 1))

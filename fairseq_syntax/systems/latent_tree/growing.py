@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from itertools import groupby
 
 import numpy as np
 import torch
@@ -124,22 +125,15 @@ def forced_actions(tokens: Tensor, inside: Tensor, pad: int, eos: int) -> Tensor
         inside: (B, N) bool, the symbols that are in runs; it need not be False for ends and padding.
         pad, eos: ids of padding and end.
     """
-    real = tokens != pad
-    inside = inside & real & (tokens != eos)
-    beside = torch.nn.functional.pad(inside, (1, 1))
-    opens, closes = inside & ~beside[:, :-2], inside & ~beside[:, 2:]
-    behind = (real.long() + opens.long() + closes.long()).cumsum(dim=1)  # number of actions up to each symbol
-    # one more column, for everything else
-    steps = int(behind[:, -1].max()) if tokens.numel() else 0
-    actions = tokens.new_full((len(tokens), steps + 1), Action.NOP)
-    generates = behind - 1 - closes.long()
-    for which, place, action in (
-        (opens, generates - 1, Action.NT),
-        (real, generates, Action.GEN),
-        (closes, behind - 1, Action.REDUCE),
-    ):
-        actions.scatter_(1, place.where(which, steps), int(action))
-    return actions[:, :-1]
+    rows = []
+    for row, within in zip(tokens.tolist(), inside.tolist(), strict=True):
+        actions: list[int] = []
+        in_run = [one and symbol != eos for symbol, one in zip(row, within, strict=True) if symbol != pad]
+        for is_run, run in groupby(in_run):
+            generates = [Action.GEN] * len(list(run))
+            actions += [Action.NT, *generates, Action.REDUCE] if is_run else generates
+        rows.append(torch.tensor(actions, device=tokens.device))
+    return nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=int(Action.NOP))
 
 
 class ForcedTreeDataset(SyntaxPairDataset):

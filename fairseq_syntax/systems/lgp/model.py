@@ -298,12 +298,8 @@ def take_over(encoder: LatentGraphEncoder, trained: LatentGraphParserModel, path
     own, source = encoder.words, trained.words
     word_vectors = dict(zip(source.row_symbols, source.words.weight.detach(), strict=True))
     ngram_vectors = dict(zip(source.ngram_keys, source.ngrams.weight.detach()[1:], strict=True))
-    words = fill_rows(own.words.weight, own.row_symbols, word_vectors, path)
-    ngrams = fill_rows(own.ngrams.weight, [None, *own.ngram_keys], ngram_vectors, path)
-    logger.info(
-        f"{path}: vectors of {words} of {len(own.row_symbols)} words and {ngrams} of {len(own.ngram_keys)} n-grams "
-        "taken over"
-    )
+    fill_rows(own.words.weight, own.row_symbols, word_vectors, path)
+    fill_rows(own.ngrams.weight, [None, *own.ngram_keys], ngram_vectors, path)
 
 
 def initialize(model: LatentGraphModel) -> None:

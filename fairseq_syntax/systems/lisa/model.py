@@ -8,6 +8,7 @@ from fairseq.models import register_model
 from ...data.collating import SourceSyntax
 from ...options import option
 from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
+from ..transformer.layer_choice import check_layers_with_a_loss
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 from .attention import ParserAttention
 
@@ -63,11 +64,7 @@ class LisaTransformerModel(SyntaxTransformerModel):
     def check_options(cls, args, task):
         if args.lisa_layer not in range(args.encoder_layers):
             raise ValueError(f"--lisa-layer {args.lisa_layer}: give 0 to {args.encoder_layers - 1}")
-        if getattr(args, "encoder_layerdrop", 0):
-            raise ValueError("--encoder-layerdrop would drop the parsing layer; leave it out")
-        if getattr(args, "checkpoint_activations", False) or getattr(args, "offload_activations", False):
-            # fairseq computes the layer without gradients and hands the parser's scores out as they are
-            raise ValueError("--checkpoint-activations would cut the parse loss off from the parser; leave it out")
+        check_layers_with_a_loss(args)
         args.lisa_gold_parses = task.cfg.lisa_gold_parses
 
     @classmethod

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from ...data.collating import SourceSyntax
 from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
-from ..transformer.layer_choice import heads_of_layers
+from ..transformer.layer_choice import check_layers_with_a_loss, heads_of_layers
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 
 
@@ -89,11 +89,7 @@ class PlantedTransformerModel(SyntaxTransformerModel):
         args.planted_heads = heads_of_layers("--planted-heads", args.planted_heads, args)
         if not any(args.planted_heads):
             raise ValueError("--planted-heads 0: plants no head; use --arch transformer")
-        if getattr(args, "encoder_layerdrop", 0):
-            raise ValueError("--encoder-layerdrop would drop planted layers; leave it out")
-        if getattr(args, "checkpoint_activations", False) or getattr(args, "offload_activations", False):
-            # fairseq computes the layer without gradients and hands the logits out as they are
-            raise ValueError("--checkpoint-activations would cut the loss off from the planted heads; leave it out")
+        check_layers_with_a_loss(args)
 
     @classmethod
     def build_encoder(cls, cfg, src_dict, embed_tokens):

@@ -13,7 +13,7 @@ from ..recurrent.cells import GRUCell
 from ..recurrent.model import RecurrentModel, RecurrentOptions
 from .attention import AdditiveAttention, AdditiveMemory, FlexibleWeights, LocalSoftmax, LocalWeights, SourceWeights
 from .conditional_gru import ConditionalGRUDecoder, GRUEncoder
-from .syntax_directed_attention import Combine, PositionGradient, SyntaxDirectedMemory, SyntaxDirectedWeights
+from .syntax_directed_attention import PositionGradient, SyntaxDirectedMemory, SyntaxDirectedWeights
 from .units import UNIT_INPUTS, TwoMemories, TwoSequenceAttention, TwoSequenceEncoder, TwoStateDecoder, UnitEncoder
 
 
@@ -60,9 +60,6 @@ class SyntaxDirectedOptions(RecurrentOptions):
     sdatt_n: float = option(4.0, "window in arcs of the tree, or inf", "(0, inf]")
     sdatt_sigma: Optional[float] = option(
         None, "standard deviation of the Gaussian, in arcs, or inf; default: half the window", "(0, inf]"
-    )
-    sdatt_combine: Combine = option(
-        Combine.mul, "how distance changes scores: mul (published), or add, always a penalty", reading=True
     )
     sdatt_position: PositionGradient = option(
         PositionGradient.smooth,
@@ -160,8 +157,7 @@ def _weights(args, query: int) -> SourceWeights:
     if args.sdatt_attention == AttentionKind.flexible:
         return FlexibleWeights(query, args.sdatt_flex_sigma)
     if args.sdatt_attention == AttentionKind.syntax:
-        combine = args.sdatt_combine or Combine.mul  # None in older checkpoints
-        return SyntaxDirectedWeights(query, args.sdatt_n, args.sdatt_sigma, combine, args.sdatt_position)
+        return SyntaxDirectedWeights(query, args.sdatt_n, args.sdatt_sigma, args.sdatt_position)
     return SourceWeights()
 
 

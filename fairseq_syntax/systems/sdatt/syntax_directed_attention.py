@@ -10,13 +10,6 @@ from torch import Tensor
 from .attention import AdditiveMemory, PositionNet, SourceWeights, centre_row, global_weights
 
 
-class Combine(StrEnum):
-    """How the tree distance changes a score e; G = exp(-d^2 / 2 sigma^2)."""
-
-    mul = "mul"  # e G, as published (eq. 10)
-    add = "add"  # e + log G: always a penalty, whatever the sign of e
-
-
 class PositionGradient(StrEnum):
     """How the predicted position, which chooses a row of distances, gets a gradient. The paper gives it none."""
 
@@ -45,7 +38,6 @@ class SyntaxDirectedWeights(SourceWeights):
     Args:
         window: n, in arcs; may be infinite.
         sigma: of the Gaussian, in arcs; may be infinite. None: n / 2.
-        combine: how distance changes scores.
         gradient: how the position learns.
     """
 
@@ -54,13 +46,11 @@ class SyntaxDirectedWeights(SourceWeights):
         query_size: int,
         window: float = 4.0,
         sigma: Optional[float] = None,
-        combine: Combine = Combine.mul,
         gradient: PositionGradient = PositionGradient.smooth,
     ):
         super().__init__()
         self.position = PositionNet(query_size)
         self.window = window
-        self.combine = combine
         self.gradient = gradient
         self.sigma = window / 2 if sigma is None else sigma
         if gradient == PositionGradient.hard:
@@ -73,10 +63,8 @@ class SyntaxDirectedWeights(SourceWeights):
         distances = distances.to(scores.dtype)
         inside = keep & (distances <= self.window)
         log_gaussian = distances.square() * (-0.5 / self.sigma**2)
-        if self.combine == Combine.mul:
-            # before any masking or shift of the scores: the product is not invariant to either
-            return global_weights(scores * log_gaussian.exp(), inside)
-        return global_weights(scores + log_gaussian, inside)
+        # before any masking or shift of the scores: the product is not invariant to either
+        return global_weights(scores * log_gaussian.exp(), inside)
 
     def _rows(self, scores: Tensor, memory, rows: Tensor) -> Tensor:
         """Weights (B, R, T) with each of the tokens (B, R) `rows`, counted from the sentence's first, in the centre."""

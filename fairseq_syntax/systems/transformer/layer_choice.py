@@ -17,3 +17,12 @@ def heads_of_layers(option: str, numbers: int | Sequence[int], args) -> list[int
             f"{option} {' '.join(map(str, heads))}: give 0 to {available} (--encoder-attention-heads) for each layer"
         )
     return heads + [0] * (layers - len(heads))
+
+
+def check_layers_with_a_loss(args) -> None:
+    """Raise ValueError for options that would drop a layer whose heads learn, or cut it off from its loss."""
+    # with recomputed activations, fairseq computes the layer without gradients and hands its scores out as they are
+    for option in ("encoder_layerdrop", "checkpoint_activations", "offload_activations"):
+        if getattr(args, option, 0):
+            flag = f"--{option.replace('_', '-')}"
+            raise ValueError(f"{flag} would cut the loss of heads off from their layer; leave it out")

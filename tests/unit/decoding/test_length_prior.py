@@ -14,57 +14,41 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import length_prior as oracle
 
-from fairseq_syntax.decoding.length_prior import FORBIDDEN, LONGEST, length_table, log_probabilities, use_length_prior
+from fairseq_syntax.decoding.length_prior import FORBIDDEN, LONGEST, length_table, use_length_prior
 
 # --- the table --------------------------------------------------------------------------------------------------------
 
 PAIRS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 12)), min_size=1, max_size=30)
 
 
-def table_of(pairs, *options):
-    return length_table(*np.array(pairs).T, *options)
+def table_of(pairs):
+    return length_table(*np.array(pairs).T)
 
 
 @given(PAIRS)
 def test_tables_are_those_of_loops(pairs):
     size = (max(source for source, _ in pairs) + 2, max(target for _, target in pairs) + 2)
-    raw, kernel = table_of(pairs, "raw"), table_of(pairs, "kernel")
-    assert raw.shape == kernel.shape == size
+    table = table_of(pairs)
+    assert table.shape == size
     for source in range(size[0]):
-        expected = oracle.floored(oracle.kernel(pairs, source, size[1]), size[1])
-        np.testing.assert_allclose(np.exp(kernel[source]), expected, rtol=1e-6, atol=1e-12)
-        seen = oracle.raw(pairs, source, size[1]) or [1.0] * size[1]
-        np.testing.assert_allclose(raw[source], [math.log(p) if p else FORBIDDEN for p in seen], atol=1e-12)
+        seen = oracle.frequencies(pairs, source, size[1]) or [1.0] * size[1]
+        np.testing.assert_allclose(table[source], [math.log(p) if p else FORBIDDEN for p in seen], atol=1e-12)
 
 
-def test_the_kernel_is_wide_and_backed_by_the_ratio():
-    pairs = [(4, 8)] * 50 + [(9, 18)] * 50
-    table = np.exp(table_of(pairs))
-    # twice as long: of 6 words nothing is known but the neighbour 4, and the ratio, which says 12
-    assert table[6].argmax() == 8 and table[6, 12] > 0.1
-    assert table[4, 8] > 0.9
-
-
-@pytest.mark.parametrize("smoothing", ["kernel", "raw"])
-def test_lengths_of_which_the_data_say_nothing_take_no_prior(smoothing):
-    """Shorter than any sentence, longer than any, and far from any: a model is left to itself there."""
-    table = table_of([(5, 7)] * 20 + [(6, 8)] * 20 + [(12, 15)] * 20, smoothing)
-    told = np.flatnonzero(table.any(axis=1))
-    assert told.tolist() == ([5, 6, 7, 8, 10, 11, 12] if smoothing == "kernel" else [5, 6, 12])
-    assert len(table) == 14  # the last row is of longer ones
+def test_lengths_of_which_the_data_say_nothing_take_no_prior():
+    """Shorter than any sentence, longer than any, and between: a model is left to itself there."""
     words = dictionary(16)
     models, batch = [Toy(words, 0)], batch_of(words, [1, 4, 7])
-    table = table_of([(5, 7)] * 20 + [(6, 2)] * 20, smoothing)
+    table = table_of([(5, 7)] * 20 + [(6, 2)] * 20)
     plain, own = (generator_of(models, 4, each).generate(models, batch) for each in (None, table))
     for one, other in zip(plain, own, strict=True):
         assert [h["tokens"].tolist() for h in one] == [h["tokens"].tolist() for h in other]
 
 
 def test_very_long_sentences_are_not_told_apart():
-    table = table_of([(3, 4), (5000, 6000), (7000, 6000)], "raw")
+    table = table_of([(3, 4), (5000, 6000), (7000, 6000)])
     assert table.shape == (LONGEST + 2, LONGEST + 2)
-    source, target = np.array([9000, 3, 3]), np.array([8000, 4, 9])
-    np.testing.assert_allclose(log_probabilities(table, source, target), [0, 0, FORBIDDEN], atol=1e-4)
+    assert table[-1, -1] == table[3, 4] == 0 and table[3, 9] == FORBIDDEN
 
 
 def test_no_pairs():
@@ -224,7 +208,7 @@ def test_no_length_is_impossible(beam):
     """Where every length is forbidden, the search still ends; -inf would leave it with nothing."""
     words = dictionary(16)
     models, batch = [Toy(words, 0)], batch_of(words, [3, 1])
-    table = length_table(np.array([3, 3, 1]), np.array([9, 9, 9]), "raw")
+    table = length_table(np.array([3, 3, 1]), np.array([9, 9, 9]))
     for hypotheses in generator_of(models, beam, table).generate(models, batch):
         assert hypotheses and all(math.isfinite(h["score"]) for h in hypotheses)
     with pytest.raises(AssertionError):

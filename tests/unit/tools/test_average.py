@@ -1,6 +1,5 @@
 """fairseq-syntax average against NumPy."""
 
-import re
 import resource
 import shutil
 from functools import partial
@@ -116,8 +115,8 @@ def test_tied_in_one_file_only(stock, tmp_path):
         assert np.array_equal(value.numpy(), expected[name].astype(np.float32)), name
 
 
-def test_integers_are_not_averaged(recurrent, tmp_path, capsys):
-    """Equal ones are silently kept; others are the last checkpoint's, which is said."""
+def test_integers_are_not_averaged(recurrent, tmp_path):
+    """They are the last checkpoint's."""
     files = []
     for number in (1, 2):
 
@@ -130,13 +129,11 @@ def test_integers_are_not_averaged(recurrent, tmp_path, capsys):
 
         files.append(edited(recurrent / f"checkpoint{number}.pt", tmp_path / f"{number}.pt", edit))
     assert run("--input", *files, "--output", tmp_path / "average.pt") == 0
-    error = capsys.readouterr().err
     found = commands.parameters(tmp_path / "average.pt")
     assert found["encoder.steps"].tolist() == [2, 7] and found["encoder.flags"].tolist() == [True, False]
     # the sum is beyond half precision, the mean (31000) is rounded to it
     assert found["encoder.half"].tolist() == [31008.0] * 3
     assert found["encoder.half"].dtype == torch.float16
-    assert re.search(rf"different between checkpoints: encoder.steps; taken from {files[1]}$", error, re.MULTILINE)
 
 
 def test_fairseq_generate_translates_with_the_mean(data, recurrent, tmp_path):

@@ -91,7 +91,7 @@ def test_output_that_is_there_is_replaced_only_on_demand(line, tmp_path, monkeyp
     for name, content in {"text": "a\n", "in.en": "a\n", "in.de": "b\n"}.items():
         Path(name).write_text(content)
     Path("trees").write_text("1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n")
-    attention = '{"source_spans": [[0, 1]], "target_spans": [], "attention": []}'
+    attention = '{"attention": []}'
     Path("latent").write_text(f"TS-0\t(X a )\nTT-0\t(X b )\nTA-0\t{attention}\n")
     there = Path({"linearize": "new.de", "look": "out.svg"}.get(line.split()[0], "out"))
     there.write_text("mine")

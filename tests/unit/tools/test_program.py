@@ -12,7 +12,6 @@ from sacrebleu.metrics.bleu import BLEU
 
 from fairseq_syntax import __version__
 from fairseq_syntax.cli import program
-from fairseq_syntax.decoding.length_prior import Smoothing
 from fairseq_syntax.evaluate.buckets import KINDS
 from fairseq_syntax.evaluate.metrics import METRICS
 from fairseq_syntax.tools.compare import _KINDS
@@ -113,7 +112,7 @@ def test_completion_knows_the_verbs_and_their_options(capsys):
     pytest.importorskip("shtab")
     assert program.main(["--completion", "bash"]) == 0
     script = capsys.readouterr().out
-    assert f"=({' '.join(program.VERBS)})" in script.replace("'", "") and "--smoothing" in script
+    assert f"=({' '.join(program.VERBS)})" in script.replace("'", "") and "--collapse-ranges" in script
     done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
 
@@ -155,14 +154,13 @@ def test_choices_are_those_of_the_code():
     """Options name them themselves, as importing them would take seconds."""
     options = {
         (verb, name): action.choices
-        for verb in ("look", "characters", "length-prior", "compare")
+        for verb in ("look", "characters", "compare")
         for action in program.load(verb).main.build_parser()._actions
         for name in action.option_strings
     }
     expected = {
         ("look", "--evidence"): EVIDENCE,
         ("characters", "--dedup"): Dedup,
-        ("length-prior", "--smoothing"): Smoothing,
         ("compare", "--tokenize"): sorted(BLEU.TOKENIZERS),
         ("compare", "--metrics"): METRICS,
     }

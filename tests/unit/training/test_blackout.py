@@ -120,17 +120,6 @@ def test_scores_that_are_nan_make_their_loss_nan():
     assert blackout_loss(target, noise).isnan().tolist() == [False, True, True]
 
 
-def test_all_other_words_as_even_noise_are_the_full_softmax():
-    """alpha = 0 and S = all other words: -log p_y - Σ log(1 - p_j) of the softmax over the vocabulary."""
-    logits, target, _, _ = draw_case(3, 6, 11, 1)
-    log_q = noise_distribution(np.arange(1, 12), 0.0, []).log_weights
-    noise = torch.stack([torch.tensor([w for w in range(11) if w != y]) for y in target.tolist()])
-    log_p = logits.log_softmax(1)
-    rejected = torch.log1p(-log_p.exp()).scatter(1, target.unsqueeze(1), 0)
-    expected = F.nll_loss(log_p, target, reduction="none") - rejected.sum(1)
-    torch.testing.assert_close(from_logits(logits, target, noise, log_q), expected, rtol=1e-12, atol=1e-12)
-
-
 # --- noise ------------------------------------------------------------------------------------------------------
 
 COUNTS = np.array([7, 9, 50, 3, 100, 0, 10, 1])  # <s> <pad> </s> <unk> …

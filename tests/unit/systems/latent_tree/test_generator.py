@@ -20,23 +20,6 @@ def generator(task, **options):
 TEXTS = ("abca", "", "c", "bbbaaccab")
 
 
-def plain(hypothesis):
-    """What is compared of a hypothesis."""
-    return hypothesis["tokens"].tolist(), hypothesis["src_tree"], hypothesis["tgt_tree"]
-
-
-def test_sentences_are_translated_the_same_alone_and_with_either_padding():
-    task, model = build()
-    found = generator(task).generate([model], sample(task, *TEXTS))
-    padded_left = generator(task).generate([model], sample(task, *TEXTS, left=True))
-    for row, text in enumerate(TEXTS):
-        (alone,) = generator(task).generate([model], sample(task, text))
-        assert len(alone) == len(found[row]) == 1
-        for one, two, three in zip(alone, found[row], padded_left[row], strict=True):
-            assert plain(one) == plain(two) == plain(three)
-            assert float(one["score"]) == pytest.approx(float(two["score"]), abs=1e-5)
-
-
 def test_greedy_translations_are_the_most_probable_symbols():
     task, model = build(seed=2)
     batch = sample(task, "abca", "ccb")

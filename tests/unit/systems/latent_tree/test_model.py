@@ -109,20 +109,6 @@ def test_which_weights_a_term_of_the_loss_trains(loss, options, trained):
     assert found == {name for name, _ in model.named_parameters() if ".".join(name.split(".")[:2]) in trained}
 
 
-def test_attention_is_a_softmax_of_dot_products():
-    task, model = build(sharpness=1.0)
-    batch = pairs(task, ["abca"], ["cab"])
-    trees = [[NT, GEN, NT, GEN, REDUCE, REDUCE, NT, GEN, GEN, REDUCE, GEN], [NT, GEN, NT, GEN, REDUCE, GEN, GEN]]
-    source, target = (torch.tensor([tree]) for tree in trees)
-    pair = scores(model, batch, src_actions=source, tgt_actions=target)
-    _, _, memory = model.encode(batch["net_input"]["src_tokens"], actions=source)
-    text = batch["target"].numpy()
-    _, replay = model.decoder(target.numpy(), text, model.limits, memory)
-    queries = replay.states[replay.state[0, [0, 2]]]  # before the NTs
-    expected = (queries @ memory.keys[0].T).softmax(1)
-    torch.testing.assert_close(pair.attention[0], expected)
-
-
 def test_what_the_target_sees_of_the_source():
     """The phrase of the source's root, if the target opens no constituents."""
     task, model = build()

@@ -7,9 +7,7 @@ import random
 import latent_trees
 import pytest
 import torch
-from fairseq.logging import metrics
 from oracles import reinforce, rnng_trees
-from oracles.rnng_trees import build
 from oracles.rnng_trees import rewards as tree_rewards
 from oracles.toy_grammar import END, LIMITS, PADDING, translator
 from torch import nn
@@ -253,41 +251,6 @@ def test_validation_draws_the_same_trees_and_leaves_training_alone():
     coverage = coverage_loss(pair.attention, pair.attending, pair.attended)
     expected = pair.source.symbol_loss.sum() + pair.target.symbol_loss.sum() + coverage.sum()
     assert float(greedy.detach()) == pytest.approx(float(expected.detach())) and greedy != first
-
-
-# --- logs ---------------------------------------------------------------------------------------------------------
-
-
-def test_what_is_logged():
-    model = toy()
-    model.train()
-    pair = pair_of(model)
-    train = criterion(**OPTIONS)
-    _, _, log = train(model, sample_of())
-    _, rewards, coverages = in_loops(pair)
-    with metrics.aggregate(new_root=True) as found:
-        ReinforceTreeCriterion.reduce_metrics([log, log])
-    found = found.get_smoothed_values()
-    expected = {"att": sum(coverages) / 3}
-    for side, (name, scores, sentences) in enumerate((("src", pair.source, SOURCES), ("tgt", pair.target, TARGETS))):
-        rows = [[action for action in row if action != NOP] for row in scores.actions.tolist()]
-        built = [build(row)["constituents"] for row in rows]
-        characters = sum(map(len, sentences))
-        bits = float(scores.symbol_loss.sum()) / math.log(2) / (characters + 3)
-        expected["loss_src" if name == "src" else "loss"] = bits
-        expected[f"nts_per_char_{name}"] = sum(row.count(NT) for row in rows) / characters
-        expected[f"tree_reward_{name}"] = sum(row[side] for row in rewards) / characters
-        expected[f"flat_{name}"] = 100 * sum(len(nodes) == 1 for nodes in built) / 3
-        expected[f"capped_{name}"] = 0.0
-    assert found.keys() == expected.keys()
-    for name, value in expected.items():
-        assert found[name] == pytest.approx(value, abs=0.051 if name[:4] == "flat" else 0.00051), name
-    assert 0 < expected["flat_src"] < 100
-    assert ReinforceTreeCriterion.logging_outputs_can_be_summed()
-
-    model.eval()
-    _, _, valid_log = train(model, sample_of())
-    assert valid_log.keys() == log.keys()  # fairseq adds them up over processes
 
 
 def test_a_batch_that_stands_in_moves_no_average():

@@ -7,18 +7,14 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from latent_trees import build, sample
 from oracles import rnng_trees as oracle
 from oracles.transitions import legal_actions
 
-from fairseq_syntax.systems.latent_tree.generator import TreeGenerator
 from fairseq_syntax.systems.latent_tree.transitions import Action, Limits
 from fairseq_syntax.systems.latent_tree.tree_files import (
     escape,
     from_brackets,
-    read_tree_file,
     to_brackets,
-    tree_lines,
     unescape,
 )
 
@@ -71,31 +67,7 @@ def test_escapes(symbol):
         assert unescape(token) == symbol
 
 
-def test_a_long_chain():
-    line = "(X " * 5000 + "a" + " )" * 5000
-    actions, symbols = from_brackets(line)
-    assert actions == [NT] * 4999 + [GEN] + [REDUCE] * 4999 + [GEN]
-    assert to_brackets(np.array([actions]), [symbols]) == [line]
-
-
 @pytest.mark.parametrize("line", [" \n", "a b", "(X a ) (X b )", "(X a", "(X a ) )", ") (X"])
 def test_lines_that_are_no_trees(line):
     with pytest.raises(ValueError, match="is not a tree"):
         from_brackets(line)
-
-
-# --- tree files ---
-
-
-def test_translations_in_half_precision_are_read_again():
-    task, model = build(size=32, sharpness=2.0)
-    draw = random.Random(0)
-    texts = ["".join(draw.choices("abc", k=draw.randint(3, 25))) for _ in range(20)]
-    generator = TreeGenerator(task.source_dictionary, task.target_dictionary, max_len_b=20)
-    found = [best for best, *_ in generator.generate([model.to(torch.bfloat16)], sample(task, *texts))]
-    assert sum(len(hypothesis["node_attention"]) > 0 for hypothesis in found) > 5
-    lines = "".join(tree_lines(number, hypothesis) for number, hypothesis in enumerate(found)).splitlines()
-    for pair, hypothesis, text in zip(read_tree_file(enumerate(lines, 1), "trees"), found, texts, strict=True):
-        assert pair.source.symbols == list(text)
-        expected = hypothesis["node_attention"].double().numpy().reshape(pair.attention.shape)
-        assert pair.attention == pytest.approx(expected, abs=5.1e-5)

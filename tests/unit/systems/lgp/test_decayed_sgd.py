@@ -72,14 +72,6 @@ def test_only_matrices_that_are_no_tables_decay():
     }
 
 
-def test_a_model_can_let_an_embedding_decay():
-    table = nn.Embedding(5, 4)
-    table.weight.no_weight_decay = False
-    assert decays(table, weight_decay=0.5) == {"weight": 0.5}
-    table.weight.weight_decay = 0.25
-    assert decays(table, weight_decay=0.5) == {"weight": 0.25}
-
-
 @pytest.mark.parametrize("momentum", [0.0, 0.75])
 def test_steps_are_those_of_sgd_written_out(momentum):
     model, decay, rate = Model(), 0.02, 0.05

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from fairseq.modules import MultiheadAttention
 from oracles import multihead
 
 from fairseq_syntax.systems.lisa.attention import ParserAttention
@@ -76,34 +75,3 @@ def test_equals_the_equations(left_pad, given):
     torch.testing.assert_close(weights[:, 0][real].double(), expected_weights[real], atol=1e-6, rtol=1e-5)
     both = real[:, :, None] & real[:, None, :]
     torch.testing.assert_close(logits[both], expected_logits[both])
-
-
-def test_given_parents_replace_the_distribution_of_the_first_head_only():
-    attention, (x, mask) = build(), batch()
-    plain, predicted, logits = attention.attend_with_parser(x, mask)
-    nobody = torch.full((B, T), -1)
-    same, weights, _ = attention.attend_with_parser(x, mask, nobody)
-    assert torch.equal(same, plain) and torch.equal(weights, predicted)
-    gold = nobody.clone()
-    gold[0, 2] = 4
-    given, weights, again = attention.attend_with_parser(x, mask, gold)
-    assert weights[0, 0, 2].tolist() == [0, 0, 0, 0, 1, 0]
-    assert torch.equal(again, logits)  # the loss is over what the parser believes
-    differs = (given != plain).any(-1)
-    assert differs.nonzero().tolist() == [[2, 0]]
-
-
-def test_without_the_parser_it_is_fairseqs_attention():
-    attention, (x, mask) = build(), batch()
-    stock = MultiheadAttention(C, H, self_attention=True).double().eval()
-    stock.load_state_dict({k: v for k, v in attention.state_dict().items() if not k.startswith("parser.")})
-    ours, theirs = (m(x, x, x, key_padding_mask=mask, need_weights=False)[0] for m in (attention, stock))
-    assert torch.equal(ours, theirs)
-    # the other heads are the stock ones also beside the parser: with its columns of the output taken out
-    with torch.no_grad():
-        for module in (attention, stock):
-            module.out_proj.weight[:, : C // H] = 0
-    beside = attention.attend_with_parser(x, mask)[0]
-    expected = stock(x, x, x, key_padding_mask=mask, need_weights=False)[0]
-    real = ~mask.T
-    torch.testing.assert_close(beside[real], expected[real])

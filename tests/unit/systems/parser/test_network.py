@@ -12,7 +12,6 @@ from fairseq_syntax.systems.parser.network import (
     GraphKind,
     LatentGraphParser,
     log_softmax,
-    valid_mask,
     word_mask,
 )
 
@@ -105,56 +104,6 @@ def test_graphs_equal_the_equations(kind, lengths, seed):
             close(graph.head_log_probs[b, :words, :length][off_diagonal(words)], arcs[off_diagonal(words)].log())
         if learned[1]:
             close(graph.label_log_probs[b, :words], named.log())
-
-
-@pytest.mark.parametrize("kind", ["latent", "uni"])
-def test_gradients_are_those_of_the_equations(kind):
-    parser = randomized(kind)
-    lengths = [4, 1, 6]
-    x, sizes, heads, labels = batch_of(lengths)
-    weights = torch.randn(6, 6, dtype=torch.double), torch.randn(6, LABELS, dtype=torch.double)
-    leaves = [x.requires_grad_(), *parser.parameters()]
-    graph = parser(x, sizes)
-    score = graph.pos_log_probs[valid_mask(sizes, 6)].sum() + (graph.states[valid_mask(sizes, 6)] ** 2).sum()
-    score = score + (graph.heads * weights[0]).sum() + (graph.labels * weights[1]).sum()
-    wanted = 0
-    for b, length in enumerate(lengths):
-        tags, arcs, named, states = expected_of(parser, x[b], length, heads[b], labels[b])
-        wanted = wanted + torch.stack(tags).log().sum() + (torch.stack(states) ** 2).sum()
-        for i in range(length - 1):
-            wanted = wanted + (torch.stack(arcs[i]) * weights[0][i, :length]).sum() + (named[i] * weights[1][i]).sum()
-    close(score, wanted)
-    for mine, theirs in zip(torch.autograd.grad(score, leaves), torch.autograd.grad(wanted, leaves), strict=True):
-        assert mine.abs().sum() > 0
-        close(mine, theirs)
-
-
-def test_a_head_is_scored_by_the_product_from_its_side():
-    """m(i, k) = h_k . (W_dp h_i): rows are normalised over k, and W_dp transposed is another parser."""
-    parser = randomized()
-    x, sizes, *_ = batch_of([5])
-    graph = parser(x, sizes)
-    states, matrix = graph.states[0], parser.head_scorer.weight
-    scores = [float(states[k] @ (matrix @ states[1])) for k in (0, 2, 3, 4)]
-    differences = (graph.head_log_probs[0, 1, [2, 3, 4]] - graph.head_log_probs[0, 1, 0]).tolist()
-    assert differences == pytest.approx([score - scores[0] for score in scores[1:]], abs=1e-10)
-    with torch.no_grad():
-        parser.head_scorer.weight.copy_(matrix.t().clone())
-    assert (parser(x, sizes).heads - graph.heads).abs().max() > 1e-3
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@given(lengths=LENGTHS, extra=st.integers(0, 3), garbage=st.sampled_from([0.0, 1e9, math.inf, math.nan]))
-def test_a_sentence_is_the_same_in_any_company(kind, lengths, extra, garbage):
-    parser = randomized(kind)
-    x, sizes, heads, labels = batch_of(lengths, extra)
-    with_garbage = x.masked_fill(~valid_mask(sizes, x.shape[1]).unsqueeze(2), garbage)
-    together = parser(with_garbage, sizes, heads, labels)
-    for b, length in enumerate(lengths):
-        one = slice(b, b + 1)
-        alone = parser(x[one, :length], sizes[one], heads[one, :length], labels[one, :length])
-        for mine, theirs in zip(defined(together, b, length), defined(alone, 0, length), strict=True):
-            close(mine, theirs, atol=1e-12)
 
 
 @pytest.mark.parametrize("head", [-1, 1, 4, 99], ids=["no parse", "itself", "padding", "outside"])

@@ -118,18 +118,6 @@ def test_with_a_weight_only_queries_and_keys_of_planted_heads_and_what_is_below_
     assert difference[:head].all() and difference[head:].max() < 1e-9
 
 
-def test_translation_is_fairseqs_with_trees_and_without():
-    model, stock = both()
-    plain = small_models.batch(stock, names=())
-    expected = stock.encoder(plain["src_tokens"], plain["src_lengths"])["encoder_out"][0]
-    assert model.syntax_inputs == ()
-    for names in ((), INPUTS):
-        sample = small_models.batch(model, names=names)
-        found = model.encoder(sample["src_tokens"], sample["src_lengths"], src_syntax=sample.get("src_syntax"))
-        assert bool(found["syntax"]) == bool(names)
-        torch.testing.assert_close(found["encoder_out"][0], expected)
-
-
 def test_models_and_data_without_what_it_needs_are_refused():
     model, stock = both()
     criterion = PlantedHeadsCriterion(small_models.TASK, False, 0.1)

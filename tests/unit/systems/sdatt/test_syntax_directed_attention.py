@@ -7,12 +7,11 @@ import pytest
 import torch
 from oracles.directed_translation import row_weights, tree_paths
 
-from fairseq_syntax.systems.sdatt.syntax_directed_attention import Combine, PositionGradient, SyntaxDirectedWeights
+from fairseq_syntax.systems.sdatt.syntax_directed_attention import PositionGradient, SyntaxDirectedWeights
 from fairseq_syntax.trees.distances import tree_distances
 
 H = 6
 INF = math.inf
-COMBINE = [choice.value for choice in Combine]
 GRADIENTS = [choice.value for choice in PositionGradient]
 
 WORDS = "zhexie weixian fenzi yanzhong yingxiang zhengchang de yimin zhengce </s>".split()
@@ -37,8 +36,8 @@ def make_memory(sentences=SENTENCES, left_pad=False, width=None):
     return {"keep": keep, "length": torch.tensor(lengths), "start": start, "distances": distances}
 
 
-def build(window=4.0, sigma=None, combine="mul", gradient="hard"):
-    return SyntaxDirectedWeights(H, window, sigma, combine, gradient).double()
+def build(window=4.0, sigma=None, gradient="hard"):
+    return SyntaxDirectedWeights(H, window, sigma, gradient).double()
 
 
 def figure(scores, position=FENZI + 0.5, **options):
@@ -69,43 +68,39 @@ def test_distances_of_figure_2():
 
 
 def test_the_published_product_prefers_what_is_far_if_scores_are_negative():
-    """Eq. 10 pulls scores towards 0; the additive form is a penalty whatever the scores."""
+    """Eq. 10 pulls scores towards 0."""
     found = figure(-3.0)
     assert float(found[FENZI]) == pytest.approx(0.0229, abs=5e-5)
     assert float(found[WORDS.index("de")]) == pytest.approx(0.3070, abs=5e-5)
     torch.testing.assert_close(figure(0.0), torch.full((10,), 0.1, dtype=torch.double), atol=1e-15, rtol=0)
-    for constant in (-30.0, -3.0, 0.0, 3.0, 30.0):
-        added = figure(constant, combine="add")
-        assert added[FENZI] == added.max() > added[WORDS.index("de")] == added.min()
 
 
-@pytest.mark.parametrize("combine", COMBINE)
 @pytest.mark.parametrize("window, sigma", [(4, None), (2, 1.3), (1, INF), (INF, 3.0), (INF, None), (0.5, None)])
 @pytest.mark.parametrize("left_pad", [False, True], ids=["right", "left"])
-def test_equals_the_equations(left_pad, window, sigma, combine):
+def test_equals_the_equations(left_pad, window, sigma):
     memory = make_memory(left_pad=left_pad)
     width = memory["keep"].shape[1]
     scores = draw(len(SENTENCES), width)
     for seed in range(4):
         positions = some_positions(seed)
         for gradient in GRADIENTS:
-            found = build(window, sigma, combine, gradient).weigh(scores, positions, memory)
+            found = build(window, sigma, gradient).weigh(scores, positions, memory)
             for b, heads in enumerate(SENTENCES):
                 own = list(scores[b, memory["keep"][b]])
                 deviation = window / 2 if sigma is None else sigma
-                rows = [row_weights(own, distances, window, deviation, combine) for distances in tree_paths(heads)]
+                rows = [row_weights(own, distances, window, deviation) for distances in tree_paths(heads)]
                 expected = rows[math.floor(positions[b])]
                 torch.testing.assert_close(found[b, memory["keep"][b]], expected, atol=1e-12, rtol=0)
                 assert not found[b, ~memory["keep"][b]].any()
 
 
-@pytest.mark.parametrize(("gradient", "combine"), [("smooth", "mul"), ("hard", "add")])
-def test_the_ends_of_sentences(gradient, combine, dtype=torch.float):
+@pytest.mark.parametrize("gradient", GRADIENTS)
+def test_the_ends_of_sentences(gradient, dtype=torch.float):
     for heads in ([], [-1], [1, -1], HEADS):
         memory = make_memory([heads], width=10)
         length = len(heads) + 1
         for position in (0.0, 1e-30, 0.3, 0.5, length - 0.5, length - 1e-6, float(length)):
-            weights = build(1.0, combine=combine, gradient=gradient).to(dtype)
+            weights = build(1.0, gradient=gradient).to(dtype)
             scores = draw(1, 10, scale=30).to(dtype).requires_grad_()
             place = torch.tensor([position], dtype=dtype, requires_grad=True)
             found = weights.weigh(scores, place, memory)
@@ -122,40 +117,38 @@ def test_far_words_are_not_wrapped_around():
     chain = [*range(1, 300), -1]
     memory = make_memory([chain])
     scores = draw(1, 301)
-    for combine in COMBINE:
-        found = build(INF, 10.0, combine).weigh(scores, torch.tensor([0.5]).double(), memory)[0]
-        expected = row_weights(list(scores[0]), [min(d, 254) for d in tree_paths(chain)[0]], INF, 10.0, combine)
-        torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
-        # in half precision the squares do not fit either, and the scores are in float32
-        half = SyntaxDirectedWeights(H, INF, 10.0, combine, "hard").half()
-        again = half.weigh(scores.float(), torch.tensor([0.5]), memory)[0]
-        torch.testing.assert_close(again.double(), found, atol=1e-6, rtol=0)
+    found = build(INF, 10.0).weigh(scores, torch.tensor([0.5]).double(), memory)[0]
+    expected = row_weights(list(scores[0]), [min(d, 254) for d in tree_paths(chain)[0]], INF, 10.0)
+    torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
+    # in half precision the squares do not fit either, and the scores are in float32
+    half = SyntaxDirectedWeights(H, INF, 10.0, "hard").half()
+    again = half.weigh(scores.float(), torch.tensor([0.5]), memory)[0]
+    torch.testing.assert_close(again.double(), found, atol=1e-6, rtol=0)
 
 
-def gradients(gradient, scores, positions, memory, combine, toward):
+def gradients(gradient, scores, positions, memory, toward):
     """(weights, dL/de, dL/dp) of L = sum of weights times `toward`."""
     scores, positions = scores.clone().requires_grad_(), positions.clone().requires_grad_()
-    found = build(2.0, combine=combine, gradient=gradient).train().weigh(scores, positions, memory)
+    found = build(2.0, gradient=gradient).train().weigh(scores, positions, memory)
     to_scores, to_positions = torch.autograd.grad((found * toward).sum(), (scores, positions), allow_unused=True)
     return found.detach(), to_scores, to_positions
 
 
 @pytest.mark.parametrize("left_pad", [False, True], ids=["right", "left"])
-@pytest.mark.parametrize("combine", COMBINE)
-def test_smooth_is_the_row_with_the_gradient_of_a_gaussian_mixture_of_all(combine, left_pad):
+def test_smooth_is_the_row_with_the_gradient_of_a_gaussian_mixture_of_all(left_pad):
     memory, scores, toward = make_memory(left_pad=left_pad, width=10), draw(6, 10), draw(6, 10, seed=5)
     start, lengths = memory["start"], memory["length"].tolist()
     for seed in range(5):
         positions = some_positions(seed).double()
-        arguments = scores, positions, memory, combine, toward
+        arguments = scores, positions, memory, toward
         hard, hard_scores, _ = gradients("hard", *arguments)
         smooth, smooth_scores, found = gradients("smooth", *arguments)
         assert torch.equal(smooth, hard) and torch.equal(smooth_scores, hard_scores)
-        decoding = build(2.0, combine=combine, gradient="smooth").eval()
+        decoding = build(2.0, gradient="smooth").eval()
         assert torch.equal(decoding.weigh(scores, positions, memory), hard)
         for b, length in enumerate(lengths):
             at_all = [positions.clone().index_fill_(0, torch.tensor(b), j + 0.5) for j in range(length)]
-            rows = [build(2.0, combine=combine).weigh(scores, at, memory)[b] for at in at_all]
+            rows = [build(2.0).weigh(scores, at, memory)[b] for at in at_all]
             place = positions[b].clone().requires_grad_()
             heights = [torch.exp(-((j + 0.5 - place) ** 2) / 18) for j in range(length)]
             mixture = sum(height * (row * toward[b]).sum() for height, row in zip(heights, rows, strict=True))
