@@ -40,8 +40,7 @@ for kind in parser random; do # how good they are
         --gold "$corpus/test.en.conllu"
 done
 
-run fairseq-syntax dictionary --train "$corpus/train.en" --extra "$corpus/valid.en" "$corpus/test.en" \
-    "$corpus/challenge.en" --output "$OUT/dict.open.en.txt" --overwrite
+run python "$EXAMPLES/lgp/dictionary.py" "$OUT/dict.open.en.txt" "$corpus"/{train,valid,test,challenge}.en
 for kind in gold parser random; do
     [[ "$kind" == gold ]] && text="$corpus" || text="$OUT/$kind"
     prefixes=(--trainpref "$text/train" --validpref "$text/valid" --testpref "$text/test,$text/challenge")

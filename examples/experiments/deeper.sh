@@ -32,8 +32,7 @@ else
         --parser checkpoint --parser-model "$OUT/parser/checkpoint_best.pt" --parser-device cpu
 fi
 run cp "$corpus"/challenge.{en,de} "$OUT/parser/"
-run fairseq-syntax dictionary --train "$corpus/train.en" --extra "$corpus/valid.en" "$corpus/test.en" \
-    "$corpus/challenge.en" --output "$OUT/dict.open.en.txt" --overwrite
+run python "$EXAMPLES/lgp/dictionary.py" "$OUT/dict.open.en.txt" "$corpus"/{train,valid,test,challenge}.en
 for kind in gold linear random; do
     [[ "$kind" == gold ]] && text="$corpus" || text="$OUT/$kind"
     for split in train valid test challenge; do

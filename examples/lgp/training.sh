@@ -117,8 +117,7 @@ prepare() {
         run mkdir -p "$TEXT"
         text
         # rare and unseen words of the source, too, are read by their spelling
-        run fairseq-syntax dictionary --train "$TEXT/train.$SOURCE" --extra "${extra[@]/%/.$SOURCE}" \
-            --output "$DICTIONARY" --overwrite
+        run python "$EXAMPLES/lgp/dictionary.py" "$DICTIONARY" "$TEXT/train.$SOURCE" "${extra[@]/%/.$SOURCE}"
         treebank
         ;;
     trees)

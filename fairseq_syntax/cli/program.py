@@ -15,7 +15,6 @@ GROUPS = {
         "preprocess": "binarize text as fairseq-preprocess does, together with its trees",
         "perturb": "damage the trees of a CoNLL-U file on purpose",
         "linearize": "make a multi-task corpus, to learn translation and parsing together",
-        "dictionary": "build an open source dictionary, which keeps the spelling of every word",
         "characters": "split text into characters, or join them again",
         "length-prior": "estimate target lengths, for the beam search",
     },
