@@ -9,7 +9,6 @@ import argparse
 import hashlib
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import torch
@@ -39,35 +38,29 @@ def slim(state: dict, parser: str, languages: tuple[str | None, str | None]) -> 
             cfg.task.source_lang, cfg.task.target_lang = languages
         if parser:
             cfg.task.parser, cfg.task.parser_model = "checkpoint", parser
-        for part in filter(
-            None, (vars(cfg.model) if isinstance(cfg.model, argparse.Namespace) else cfg.model, *cfg.values())
-        ):
-            _forget_paths(part)
+        model = vars(cfg.model) if isinstance(cfg.model, argparse.Namespace) else cfg.model
+        for options in (model, *cfg.values()):
+            for name, value in options.items() if isinstance(options, (dict, DictConfig)) else ():
+                if isinstance(value, str) and value.startswith("/"):
+                    options[name] = "."
     halves: dict[int, torch.Tensor] = {}  # those that layers share are written once
-    model = {
+    parameters = {
         name: halves.setdefault(value.data_ptr(), value.half()) if value.is_floating_point() else value
         for name, value in state["model"].items()
     }
     history = [{**state["optimizer_history"][-1], "lr_scheduler_state": {}}]
     task = state.get("task_state", {})
-    return {"cfg": cfg, "model": model, "optimizer_history": history, "task_state": task, "extra_state": {}}
+    return {"cfg": cfg, "model": parameters, "optimizer_history": history, "task_state": task, "extra_state": {}}
 
 
-def _forget_paths(options) -> None:
-    """Replace the paths of this machine in a mapping of options."""
-    if isinstance(options, (dict, DictConfig)):
-        for name, value in options.items():
-            if isinstance(value, str) and value.startswith("/"):
-                options[name] = "."
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Entry point. Exit status: 0, or 1 if the model is too large."""
+def main(argv: list[str] | None = None) -> None:
+    """Write the model, its dictionaries and their hashes."""
     parser = argparse.ArgumentParser(description="Make a small model of a checkpoint, to be bundled with the package.")
-    parser.add_argument("checkpoint", type=Path, help="that fairseq-train wrote")
-    parser.add_argument("--data", type=Path, help="data directory, whose dictionaries the model needs")
-    parser.add_argument("--name", required=True, help="of the model")
-    parser.add_argument("--parser", default="", help="name of the model by which raw text is parsed")
+    add = parser.add_argument
+    add("checkpoint", type=Path, help="that fairseq-train wrote")
+    add("--data", type=Path, help="data directory, whose dictionaries the model needs")
+    add("--name", required=True, help="of the model")
+    add("--parser", default="", help="name of the model by which raw text is parsed")
     args = parser.parse_args(argv)
     fairseq_syntax.register()
     goal = FOLDER / args.name
@@ -75,20 +68,17 @@ def main(argv: list[str] | None = None) -> int:
     languages = infer_language_pair(str(args.data)) if args.data else (None, None)
     with staged(goal / MODEL) as path:
         torch.save(slim(checkpoint_utils.load_checkpoint_to_cpu(str(args.checkpoint)), args.parser, languages), path)
-        size = path.stat().st_size
-        if size > _LARGEST:
+        if (size := path.stat().st_size) > _LARGEST:
             raise SystemExit(f"publish: {goal / MODEL}: {size} bytes are more than {_LARGEST}")
     for dictionary in sorted(args.data.glob("dict.*.txt")) if args.data else ():
         shutil.copy(dictionary, goal)
     manifest = json.loads(MANIFEST.read_text(encoding="utf8"))
-    manifest[args.name] = {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(goal.iterdir()) if path.is_file()
-    }
+    files = sorted(path for path in goal.iterdir() if path.is_file())
+    manifest[args.name] = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
     with written(str(MANIFEST)) as file:
         file.write(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
     print(f"{goal}: {size / 1e6:.1f} MB")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,6 +1,7 @@
 """Write the tables of docs/ and the figures in sentences of docs/ and README from the records in docs/results/.
 
-A table stands between `<!-- records: NAME -->` and `<!-- end of records -->`; its systems are those of NAME.toml here.
+Tables stand between `<!-- records: NAME -->` and `<!-- end of records -->`, those of scores alone between
+`<!-- scores: NAME -->` and `<!-- end of scores -->`; their systems are those of NAME.toml here.
 A figure between a mark such as `<!-- NAME SYSTEM SPLIT delta -->` (or `interval`) and `<!-- -->` is that of the
 comparison of a system with its baseline. `<!-- table: by-depth -->` has what deeper.py counts, and `<!-- speed -->`
 what docs/results/ keeps of benchmarks/.
@@ -25,19 +26,20 @@ from fairseq_syntax.pictures.figures import save_figure
 sys.path.append(str(CHECKOUT / "benchmarks"))
 import timing
 
-_BLOCK = re.compile(r"(<!-- records: ([\w-]+) -->\n).*?(<!-- end of records -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- (records|scores): ([\w-]+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 _SPEED = re.compile(r"(<!-- speed -->\n).*?(<!-- end of speed -->)", re.DOTALL)
 _BY_DEPTH = re.compile(r"(<!-- table: by-depth -->\n).*?(<!-- end of table -->)", re.DOTALL)
 _FIGURE = re.compile(r"(<!-- ([\w-]+) ([\w-]+) ([\w-]+) (delta|interval) -->)[^<]*(<!-- -->)")
 
 
-def generated(plan: Plan, folder: Path, up: str = "") -> str:
+def generated(plan: Plan, folder: Path, up: str = "", tests: bool = True) -> str:
     """What the records of an experiment say, and how many of its runs have one.
 
     Args:
         plan: which systems and seeds there are to be.
         folder: with its records.
         up: from the page to docs/.
+        tests: whether systems are compared, too.
 
     Raises:
         PlanError: a record cannot be read.
@@ -52,19 +54,16 @@ def generated(plan: Plan, folder: Path, up: str = "") -> str:
         minutes = len(missing) * mean(sum(record["minutes"].values()) for record in records)
         left = f"not run: {', '.join(missing)}; about {minutes:.0f} minutes of one core"
         said = f"{len(records)} of {len(wanted)} runs so far ({left})"
-    against, beside_controls = _compared(plan, records, folder)
-    # the splits of a baseline one after the other
-    compared = [
-        differences(plan, split, one)
-        for of_baseline in zip(*against.values(), strict=True)
-        for split, one in zip(against, of_baseline, strict=True)
-    ]
-    compared += filter(None, [controls(beside_controls)])
-    return (
+    parts = [
         f"{said.capitalize()}; records and translations: [docs/results/{plan.name}]({up}results/{plan.name}), of "
-        f"{commits(records)}; BLEU: `{'`, `'.join(signatures)}`. Mean ± standard deviation over seeds.\n\n"
-        + "\n\n".join([scores(plan, records), *compared])
-    )
+        f"{commits(records)}; BLEU: `{'`, `'.join(signatures)}`. Mean ± standard deviation over seeds.",
+        scores(plan, records),
+    ]
+    if tests:
+        against, beside_controls = _compared(plan, records, folder)
+        parts += [differences(plan, split, found) for split, found in against.items() if found]
+        parts += filter(None, [controls(beside_controls)])
+    return "\n\n".join(parts)
 
 
 def _compared(plan: Plan, records: list[dict], folder: Path) -> tuple[dict[str, list[dict]], dict[str, list[dict]]]:
@@ -116,7 +115,8 @@ def renewed(text: str, boards: Path, results: Path, up: str = "") -> str:
         return f"{match[1]}\n{deeper.tables(plan(deeper.NAME), results / deeper.NAME)}\n\n{match[2]}"
 
     def block(match: re.Match) -> str:
-        return f"{match[1]}\n{generated(plan(match[2]), results / match[2], up)}\n\n{match[3]}"
+        tables = generated(plan(match[3]), results / match[3], up, match[2] == "records")
+        return f"{match[1]}\n{tables}\n\n{match[4]}"
 
     for pattern, write in ((_FIGURE, figure), (_SPEED, measured), (_BY_DEPTH, by_depth), (_BLOCK, block)):
         text = pattern.sub(write, text)

@@ -53,26 +53,29 @@ def scores(plan: Plan, records: list[dict]) -> str:
     return "\n\n".join(format_table(header, some, TableFormat.markdown) for some in rows.values() if some)
 
 
-def differences(plan: Plan, split: str, comparison: dict) -> str:
-    """What `compare --format json` says of a split: BLEU of systems beside their baseline's, and by bucket.
+def differences(plan: Plan, split: str, comparisons: list[dict]) -> str:
+    """BLEU of each baseline and, below it, of its systems, with tests and by bucket.
 
     Args:
         plan: whose papers' figures stand beside.
         split: its name.
-        comparison: of `compare --format json`.
+        comparisons: of `compare --format json`, one a baseline, with the same buckets.
     """
-    baseline = comparison["baselines"][0]
-    groups = [group for kind in comparison["buckets"] for group in kind["groups"]]
-    header = ["system", *_TEST, "the paper's difference", *(f"{group['label']} ({group['size']})" for group in groups)]
-    rows = [[baseline, _by_seed(comparison, baseline), *[""] * len(_TEST)]]
-    rows[0] += [_with_deviation(group["scores"]["BLEU"][baseline]) for group in groups]
-    for test in comparison["tests"]:
-        name = test["system"]
-        deltas = [group["deltas"]["BLEU"][name] for group in groups]
-        by_group = [f"{signed(delta['mean'])} ({interval(delta['interval'])})" for delta in deltas]
-        rows.append([name, *_tested(comparison, test, test["holm"]), plan.systems[name].paper, *by_group])
-    kinds = " and by ".join(kind["title"] for kind in comparison["buckets"])
-    title = f"{split}: BLEU against {baseline}" + (f", and differences by {kinds} (sentences)" if groups else "")
+    kinds, rows = comparisons[0]["buckets"], []
+    for comparison in comparisons:
+        baseline = comparison["baselines"][0]
+        groups = [group for kind in comparison["buckets"] for group in kind["groups"]]
+        row = [f"**{baseline}**", _by_seed(comparison, baseline), *[""] * len(_TEST)]
+        rows.append([*row, *(_with_deviation(group["scores"]["BLEU"][baseline]) for group in groups)])
+        for test in comparison["tests"]:
+            name = test["system"]
+            deltas = [group["deltas"]["BLEU"][name] for group in groups]
+            by_group = [f"{signed(delta['mean'])} ({interval(delta['interval'])})" for delta in deltas]
+            rows.append([name, *_tested(comparison, test, test["holm"]), plan.systems[name].paper, *by_group])
+    header = ["system", *_TEST, "the paper's difference"]
+    header += [f"{group['label']} ({group['size']})" for kind in kinds for group in kind["groups"]]
+    by = " and by ".join(kind["title"] for kind in kinds)
+    title = f"{split}: BLEU beside the baseline in bold" + (f", and differences by {by} (sentences)" if kinds else "")
     return f"{title}\n\n{format_table(header, rows, TableFormat.markdown)}"
 
 

@@ -76,7 +76,7 @@ def recorded(table: Path, folder: Path, system: str = "a", seed: int = 1, score:
 def test_tables_and_figures_are_those_of_the_records(results):
     assert results.main(["--check"]) == 0, "run: python examples/experiments/results.py"
     pages = [page.read_text(encoding="utf8") for page in (REPOSITORY / "docs").rglob("*.md")]
-    shown = {match[2] for text in pages for match in results._BLOCK.finditer(text)}
+    shown = {match[3] for text in pages for match in results._BLOCK.finditer(text)}
     assert shown == {results.read_plan(path).name for path in EXPERIMENTS.glob("*.toml")}
 
 
