@@ -6,9 +6,9 @@ from ..files import checksum
 from ..trees.text import TreeFormatError
 from .arrays import ARRAY_TYPES, TAG_DICTIONARIES, manifest_path, read_manifest, tag_dictionary_path
 from .collating import INPUTS
+from .dataset import SplitSyntax
 from .invariants import check_sizes, check_trees
 from .length_table import length_table_path, read_length_table
-from .splits import open_syntax
 from .token_files import CHANGED, check_tokens, load_dictionary, split_languages
 
 
@@ -43,7 +43,7 @@ def check_pair(data_path: str | Path, source: str, target: str) -> tuple[list[st
     for split in splits if not faults else ():
         try:
             readers = check_tokens(folder, split, *pair, words)
-            syntax = open_syntax(folder, split, pair, manifest, INPUTS, {})
+            syntax = SplitSyntax(f"{folder}/{split}.{source}-{target}.{source}", INPUTS, folder)
             if source in readers:
                 check_sizes(readers[source].sizes, syntax.sizes, f"{folder}: split {split!r}")
             check_trees(syntax.readers, {name: len(dictionary) for name, dictionary in tags.items()})

@@ -300,12 +300,12 @@ class Preprocessing:
 
     def _is_stale(self, name: str) -> bool:
         """Whether an old file was made of what is made again."""
-        arrays = "" if self.binarize else rf"\.{re.escape(self.source)}\.({'|'.join(ARRAY_TYPES)})\."
-        if re.match(rf"({'|'.join(self.splits)})(\.align)?\.{re.escape(f'{self.source}-{self.target}')}{arrays}", name):
-            return True
-        tables = [length_table_path("", *pair).name for pair in itertools.permutations((self.source, self.target))]
+        arrays = "" if self.binarize else rf"{re.escape(self.source)}\.({'|'.join(ARRAY_TYPES)})\."
+        pair = re.escape(f"{self.source}-{self.target}")
+        of_split = re.match(rf"({'|'.join(self.splits)})(\.align)?\.{pair}\.{arrays}", name)
+        tables = [length_table_path("", *both).name for both in itertools.permutations((self.source, self.target))]
         of_training = name in (RECIPE, *tables) or name.split(".")[0] == "codes"
-        return of_training and bool(self.binarize) and "train" in self.splits
+        return bool(of_split or (of_training and self.binarize and "train" in self.splits))
 
 
 def _same(new: Path, old: Path) -> bool:

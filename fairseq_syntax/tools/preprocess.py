@@ -111,7 +111,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if args.joined_dictionary and args.srcdict and args.tgtdict:
         parser.error("--joined-dictionary: give --srcdict or --tgtdict, not both")
     if args.only_source or (args.raw and args.only_syntax):
-        parser.error("--only-source, --raw with --only-syntax: trees are made for parallel text; leave it out")
+        parser.error("trees are made for parallel text: leave out --only-source, and --only-syntax with --raw")
     if args.raw and args.parser in ("checkpoint", "conllu", "spacy") and not args.parser_model:
         parser.error(f"--parser {args.parser}: needs --parser-model")
     dictionaries = [args.srcdict, args.tgtdict]

@@ -1,7 +1,6 @@
 """Text as characters and back, without repeated pairs of words; and through fairseq's dictionaries."""
 
 import pytest
-from fairseq.data import Dictionary
 from fairseq.data.data_utils import post_process
 from fairseq.tokenizer import tokenize_line
 from hypothesis import given
@@ -49,17 +48,6 @@ def test_nothing_is_lost_but_blanks(line):
     assert to_characters(to_text(characters)) == characters
     # what fairseq's --post-process sentencepiece makes of it
     assert post_process(characters, "sentencepiece") == to_text(characters)
-
-
-def test_fairseq_reads_what_is_written(tmp_path):
-    """Dictionaries are text with a space between symbol and count."""
-    line = to_characters('#fairseq:overwrite 1\u00a02 "x" <s> \' # ü ☃ \U0001f600')
-    dictionary = Dictionary()
-    ids = dictionary.encode_line(line, add_if_not_exist=True)
-    dictionary.save(str(tmp_path / "dict.txt"))
-    loaded = Dictionary.load(str(tmp_path / "dict.txt"))
-    assert loaded.symbols == dictionary.symbols
-    assert loaded.string(ids) == line and loaded.unk() not in ids
 
 
 @given(FEW_WORDS)
