@@ -45,9 +45,10 @@ class SymbolChoice:
         return symbols, symbols == self.eos
 
 
-def not_finite(side: str) -> FloatingPointError:
-    """The error for scores that are NaN or infinite."""
-    return FloatingPointError(f"{side} side: a probability is not a number; the training of the model has diverged")
+def check_finite(side: str, scores: Tensor) -> None:
+    """Raise FloatingPointError if scores are NaN or infinite."""
+    if not scores.isfinite().all():
+        raise FloatingPointError(f"{side} side: a probability is not a number; the training of the model has diverged")
 
 
 class TreeGenerator:
@@ -98,8 +99,7 @@ class TreeGenerator:
         model.eval()
         tokens = sample["net_input"]["src_tokens"]
         source, _, memory = model.encode(tokens)
-        if not source.log_policy.isfinite().all():
-            raise not_finite("source")
+        check_finite("source", source.log_policy)
         lengths = torch.from_numpy(source.constituents.lengths).to(tokens.device)
         return self._hypotheses(model, source, memory, *self._targets(model, sample, memory, lengths))
 
@@ -118,8 +118,7 @@ class TreeGenerator:
         src_trees, _ = self._bracketed(source, self.src_dict)
         tgt_trees, tgt_symbols = self._bracketed(scores, self.tgt_dict)
         step_scores, attentions = (scores.log_policy - scores.symbol_loss).cpu(), replay.attention.cpu()
-        if not step_scores.isfinite().all():
-            raise not_finite("target")
+        check_finite("target", step_scores)
         sizes, src_sizes = (np.bincount(side.constituents.row).tolist() for side in (scores, source))
         result = []
         for number, src_tree in enumerate(src_trees):

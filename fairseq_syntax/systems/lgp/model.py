@@ -226,11 +226,7 @@ class LatentGraphModel(RecurrentModel):
         args.lgp_word_case = str(WordCase.lower if is_lowercase(args) else WordCase.written)
         dictionary = task.source_dictionary
         words = WordRepresentation(
-            dictionary.symbols,
-            dictionary.count,
-            dictionary.nspecial,
-            pad=dictionary.pad(),
-            unk=dictionary.unk(),
+            dictionary,
             size=args.lgp_parser_size,
             minimum=args.lgp_src_min_freq,
             lowercase=args.lgp_word_case == WordCase.lower,

@@ -178,11 +178,8 @@ def build_words(args, dictionary, vocabulary) -> WordRepresentation:
     # words of evaluation data may follow those of the vocabulary
     unseen = len(dictionary) - dictionary.nspecial - len(counts)
     return WordRepresentation(
-        dictionary.symbols,
+        dictionary,
         [0] * dictionary.nspecial + counts + [0] * unseen,
-        dictionary.nspecial,
-        pad=dictionary.pad(),
-        unk=dictionary.unk(),
         size=args.lgp_parser_size,
         minimum=args.lgp_src_min_freq,
         lowercase=is_lowercase(args),

@@ -13,6 +13,7 @@ from typing import Optional
 
 import numpy as np
 import torch
+from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from ...data.raw_text import GROWING
@@ -100,9 +101,8 @@ class WordRepresentation(nn.Module):
     new words are read by their spelling.
 
     Args:
-        symbols: V symbols of the dictionary: its own list, which is looked at again in every pass.
-        counts: how often each occurs in the training text.
-        num_special: symbols at the start of the dictionary that are not words; `pad` and `unk` are among them.
+        dictionary: of V symbols, which is looked at again in every pass.
+        counts: how often each occurs in the training text; None takes those of the dictionary.
         size: d1, of both vectors.
         minimum: occurrences that a word must have for a row of its own, and an n-gram.
         lowercase: look words up by their lower-cased spelling; n-grams are those of the word as written. Spellings of a
@@ -118,12 +118,9 @@ class WordRepresentation(nn.Module):
 
     def __init__(
         self,
-        symbols: Sequence[str],
-        counts: Sequence[int],
-        num_special: int,
+        dictionary: Dictionary,
+        counts: Optional[Sequence[int]] = None,
         *,
-        pad: int,
-        unk: int,
         size: int,
         minimum: int,
         lowercase: bool = False,
@@ -132,7 +129,8 @@ class WordRepresentation(nn.Module):
         super().__init__()
         self.size = size
         self.lowercase = lowercase
-        words = list(zip(symbols, counts, strict=True))[num_special:]
+        symbols, num_special = dictionary.symbols, dictionary.nspecial
+        words = list(zip(symbols, dictionary.count if counts is None else counts, strict=True))[num_special:]
         totals = Counter()
         for word, count in words:
             if count > 0:
@@ -141,11 +139,11 @@ class WordRepresentation(nn.Module):
         self.row_symbols = [*symbols[:num_special], *frequent]
         # a word may be spelled like a special symbol, lower-cased at least
         self._rows = {word: row for row, word in enumerate(frequent, num_special)}
-        self._unk = unk
+        self._unk = dictionary.unk()
         self.ngram_keys = frequent_ngrams(words, minimum) if ngram_keys is None else list(ngram_keys)
         self._ngram_numbers = {key: number for number, key in enumerate(self.ngram_keys, 1)}
 
-        self.words = nn.Embedding(len(self.row_symbols), size, padding_idx=pad)
+        self.words = nn.Embedding(len(self.row_symbols), size, padding_idx=dictionary.pad())
         self.ngrams = nn.EmbeddingBag(len(self.ngram_keys) + 1, size, mode="mean", padding_idx=0)
         # they follow from the dictionary; a state of floating point only can be averaged
         word_row = [*range(num_special), *(self._row(word) for word, _ in words)]

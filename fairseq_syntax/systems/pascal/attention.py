@@ -22,9 +22,6 @@ class ParentScaledAttention(HeadwiseAttention):
         self.special_heads = pascal_heads
         self.parent_ignoring = parent_ignoring
 
-    def extra_repr(self) -> str:
-        return f"pascal_heads={self.special_heads}/{self.num_heads}, parent_ignoring={self.parent_ignoring}"
-
     def attend_to_parents(self, x: Tensor, padding_mask: Tensor | None, prior: Tensor) -> tuple[Tensor, Tensor]:
         """Self-attention on x (T, B, C) with scaled heads, and a padding mask (B, T) or None.
 

@@ -9,7 +9,7 @@ from fairseq.models import register_model
 from ...data.collating import SourceSyntax
 from ...options import option
 from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
-from ..transformer.layer_choice import heads_of_layers
+from ..transformer.layer_choice import add_heads_option, heads_of_layers
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 from .attention import ParentScaledAttention
 from .parent_kernel import ParentKernel, parent_weights
@@ -75,13 +75,7 @@ class PascalTransformerModel(SyntaxTransformerModel):
     @classmethod
     def add_args(cls, parser):
         super().add_args(parser)
-        parser.add_argument(
-            "--pascal-heads",
-            type=int,
-            nargs="+",
-            metavar="N",
-            help="number of parent-scaled heads in each encoder layer, from the first; the other layers have none",
-        )
+        add_heads_option(parser, "--pascal-heads", "parent-scaled heads")
 
     @classmethod
     def check_options(cls, args, task):

@@ -33,7 +33,7 @@ def kernel_weights(offsets: Tensor, kernel: str, variance: float) -> Tensor:
         kernel: a `ParentKernel`.
         variance: σ² in squared tokens, > 0.
 
-    Returns float32 of the same shape, not negative. Raises ValueError: an unknown kernel.
+    Returns float32 of the same shape, not negative.
     """
     if kernel == ParentKernel.normal:
         # in place: D is the largest tensor that is not an attention score
@@ -41,9 +41,7 @@ def kernel_weights(offsets: Tensor, kernel: str, variance: float) -> Tensor:
         return weights.mul_(1 / math.sqrt(2 * math.pi * variance))
     if kernel == ParentKernel.uniform:
         return (offsets.abs() <= variance**0.5).float()
-    if kernel == ParentKernel.parent_only:
-        return (offsets.abs() < 1).float()
-    raise ValueError(f"kernel {kernel!r} is unknown; choose one of {', '.join(ParentKernel)}")
+    return (offsets.abs() < 1).float()
 
 
 def parent_weights(parents: Tensor, kernel: str, variance: float) -> Tensor:

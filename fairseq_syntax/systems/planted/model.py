@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from ...data.collating import SourceSyntax
 from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
-from ..transformer.layer_choice import check_layers_with_a_loss, heads_of_layers
+from ..transformer.layer_choice import add_heads_option, check_layers_with_a_loss, heads_of_layers
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 
 
@@ -75,14 +75,7 @@ class PlantedTransformerModel(SyntaxTransformerModel):
     @classmethod
     def add_args(cls, parser):
         super().add_args(parser)
-        parser.add_argument(
-            "--planted-heads",
-            type=int,
-            nargs="+",
-            metavar="N",
-            help="number of heads in each encoder layer that learn to look at the parent, from the first layer; the "
-            "other layers have none",
-        )
+        add_heads_option(parser, "--planted-heads", "heads that learn to look at the parent")
 
     @classmethod
     def check_options(cls, args, task):

@@ -3,6 +3,12 @@
 from collections.abc import Sequence
 
 
+def add_heads_option(parser, flag: str, heads: str) -> None:
+    """Add an option with a number of special heads for each encoder layer."""
+    help = f"number of {heads} in each encoder layer, from the first; the other layers have none"
+    parser.add_argument(flag, type=int, nargs="+", metavar="N", help=help)
+
+
 def heads_of_layers(option: str, numbers: int | Sequence[int], args) -> list[int]:
     """The number of special heads of every encoder layer, of a list that may end early.
 

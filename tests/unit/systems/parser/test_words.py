@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from fairseq.data import Dictionary
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles.ngrams import indexed_ngrams, known_ngrams, mean_vector, ngram_counts
@@ -75,10 +76,11 @@ def test_bags_equal_loops(words, rows, width):
 def build(words=LEXICON, unseen=(), minimum=2, **options) -> WordRepresentation:
     """In float64, with drawn weights."""
     words = [*words, *((word, 0) for word in unseen)]
-    symbols = SPECIALS + [word for word, _ in words]
-    counts = [1] * 4 + [count for _, count in words]
+    dictionary = Dictionary()
+    for word, count in words:
+        dictionary.add_symbol(word, n=count)
     torch.manual_seed(1)
-    return WordRepresentation(symbols, counts, 4, pad=PAD, unk=UNK, size=SIZE, minimum=minimum, **options).double()
+    return WordRepresentation(dictionary, size=SIZE, minimum=minimum, **options).double()
 
 
 @given(DICTIONARIES, st.integers(0, 3), st.booleans(), st.data())
@@ -202,10 +204,10 @@ def test_rows_with_a_vector_are_filled(strings, others, tensors):
 
 
 def representation(**options):
-    words = ["The", "cat", *(f"word{n}" for n in range(300))]
-    return WordRepresentation(
-        SPECIALS + words, [1] * 4 + [2] * len(words), 4, pad=PAD, unk=UNK, size=50, minimum=2, **options
-    )
+    dictionary = Dictionary()
+    for word in ("The", "cat", *(f"word{n}" for n in range(300))):
+        dictionary.add_symbol(word, n=2)
+    return WordRepresentation(dictionary, size=50, minimum=2, **options)
 
 
 def line_of(token, value):
