@@ -35,7 +35,7 @@ FULL = (
     *("benchmarks", "examples", "integration", "contract/test_bad_input.py", "contract/test_damaged_checkpoints.py"),
     *("contract/test_damaged_data.py", "contract/test_examples.py", "contract/test_notebook.py"),
     *("contract/test_site.py", "contract/test_imports.py", "contract/test_repairs.py"),
-    *("unit/tools/test_align.py", "unit/tools/test_average.py", "unit/tools/test_whatif.py"),
+    *("unit/tools/test_average.py", "unit/tools/test_whatif.py"),
     *("unit/tools/test_fuzz_conllu.py", "unit/tools/test_parse.py", "unit/tools/test_parse_own.py"),
     *("unit/data/test_missing_parses.py", "unit/pictures/test_figures.py"),
 )

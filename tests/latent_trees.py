@@ -1,7 +1,7 @@
 """Small latent-tree translators and their batches."""
 
 import torch
-from fairseq.data import Dictionary
+from fairseq.data import Dictionary, data_utils
 
 from fairseq_syntax.systems.latent_tree.model import LatentTreeOptions, LatentTreeRNNG
 
@@ -32,21 +32,13 @@ def build(size=6, seed=0, sharpness=4.0, symbols="abc", **options):
 def sample(task, *sentences, left=False):
     """A batch of fairseq's."""
     rows = [task.source_dictionary.encode_line(" ".join(text), add_if_not_exist=False).long() for text in sentences]
-    width = max(map(len, rows))
-    pad = task.source_dictionary.pad()
-    tokens = torch.full((len(rows), width), pad)
-    for row, ids in zip(tokens, rows, strict=True):
-        row[width - len(ids) :] = ids if left else row[width - len(ids) :]
-        if not left:
-            row[: len(ids)] = ids
+    tokens = data_utils.collate_tokens(rows, task.source_dictionary.pad(), left_pad=left)
     return {"net_input": {"src_tokens": tokens, "src_lengths": torch.tensor([len(ids) for ids in rows])}}
 
 
 def pairs(task, sources, targets, left=False):
     """A batch for training."""
     batch = sample(task, *sources, left=left)
-    batch["target"] = sample(task, *targets, left=left)["net_input"]["src_tokens"]
-    batch["nsentences"] = len(sources)
-    batch["ntokens"] = int(batch["target"].ne(task.target_dictionary.pad()).sum())
-    batch["id"] = torch.arange(len(sources))
-    return batch
+    target = sample(task, *targets, left=left)["net_input"]["src_tokens"]
+    ntokens = int(target.ne(task.target_dictionary.pad()).sum())
+    return {**batch, "target": target, "nsentences": len(sources), "ntokens": ntokens, "id": torch.arange(len(sources))}

@@ -64,26 +64,13 @@ def place() -> str:
 
 
 # names of functions that wait, whatever their arguments
-_WAITS = {
-    "item",
-    "tolist",
-    "__bool__",
-    "__float__",
-    "__int__",
-    "__index__",
-    "nonzero",
-    "unique",
-    "unique_consecutive",
-    "masked_select",
-    "__contains__",
-    "equal",
-    "allclose",
-    "multinomial",
-    "argwhere",
-    "bincount",
-    "histc",
-}
+_WAITS = frozenset(
+    "item tolist __bool__ __float__ __int__ __index__ __contains__ nonzero argwhere unique unique_consecutive "
+    "masked_select equal allclose multinomial bincount histc".split()
+)
 _HOST = {"numpy", "__array__", "__dlpack__"}
+# indices may be on the host
+_INDEXED = ("__set__", "copy_", "__setitem__", "__getitem__")
 # of packed sequences, whose lengths and sizes of batches are on the host
 _SIZES_ON_HOST = ("_pack_padded_sequence", "_pad_packed_sequence", "lstm", "gru")
 
@@ -173,13 +160,7 @@ class PretendGPU(TorchFunctionMode):
             raise WrongDevice(f"{name} of a tensor on the GPU at {place()}")
         if name == "__getitem__" and not isinstance(args[0], OnGPU):
             raise WrongDevice(f"a tensor of the CPU was indexed by one of the GPU at {place()}")
-        if name not in (
-            "__set__",
-            "copy_",
-            "__setitem__",
-            "__getitem__",
-            *_SIZES_ON_HOST,
-        ):  # indices may be on the host
+        if name not in (*_INDEXED, *_SIZES_ON_HOST):
             self._check(name, tensors)
         self._count(name, args)
         result = function(*args, **kwargs)
@@ -199,13 +180,9 @@ class PretendGPU(TorchFunctionMode):
         return result
 
     def _attribute(self, function, args, here):
-        owner = getattr(function, "__self__", None)
-        name = getattr(owner, "__name__", "")  # of the attribute
-        if here:
-            if name == "device":
-                return DEVICE
-            if name == "is_cuda":
-                return True
+        name = getattr(getattr(function, "__self__", None), "__name__", "")  # of the attribute
+        if here and name in ("device", "is_cuda"):
+            return DEVICE if name == "device" else True
         result = function(*args)
         return self._put(result) if here and isinstance(result, Tensor) else result
 
@@ -257,11 +234,8 @@ class PretendGPU(TorchFunctionMode):
             waits |= isinstance(args[1], list) or any(isinstance(index, list) for index in indices)
             one = all(type(index) is int for index in indices) and len(indices) == args[0].dim()
             waits |= name == "__setitem__" and one and not isinstance(args[-1], Tensor)
-        if name == "where" and len(args) == 1:
-            waits = True
-        if name == "repeat_interleave" and isinstance(args[-1], Tensor):
-            waits = True
-        if name in ("copy_", "__setitem__") and not isinstance(args[0], OnGPU):
-            waits = True
+        waits |= name == "where" and len(args) == 1
+        waits |= name == "repeat_interleave" and isinstance(args[-1], Tensor)
+        waits |= name in ("copy_", "__setitem__") and not isinstance(args[0], OnGPU)
         if waits:
             self.syncs[name, place()] += 1

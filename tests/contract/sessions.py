@@ -1,9 +1,9 @@
 """The pages of the site as a script: their shell and Python, block by block, in one folder of a checkout.
 
-    python tests/contract/sessions.py SESSION FOLDER
+    python tests/contract/sessions.py FOLDER
 
-copies the checkout's programs to FOLDER, which is new, and runs there what the pages of a session say, with three
-changes that make it short: few updates (`UPDATES`), the `_tiny` presets, and Stanza's files from ../shared/data where
+copies the checkout's programs to FOLDER, which is new, and runs there what the pages say, with three changes that make
+it short: few updates (`UPDATES`), the `_tiny` presets, and Stanza's files from ../shared/data where
 they would be downloaded.
 """
 
@@ -19,28 +19,13 @@ from typing import NamedTuple
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 UPDATES = 3
-# pages that share their files: each session is run from top to bottom in a folder of its own
-SYSTEMS = (
-    "pascal",
-    "lisa",
-    "planted",
-    "tags",
-    "multitask",
-    "sa-nmt",
-    "sdatt",
-    "distance-transformers",
-    "lgp",
-    "parser",
-    "latent-tree",
+# they share their files, from top to bottom
+PAGES = (
+    "docs/getting-started.md",
+    *(f"docs/systems/{name}.md" for name in "pascal lisa planted tags multitask sa-nmt sdatt".split()),
+    *(f"docs/systems/{name}.md" for name in "distance-transformers lgp parser latent-tree".split()),
+    *(f"docs/{name}.md" for name in "look-inside checkpoints data evaluation recipes gpus".split()),
 )
-SESSIONS = {
-    "site": (
-        "docs/getting-started.md",
-        *(f"docs/systems/{name}.md" for name in SYSTEMS),
-        *("docs/look-inside.md", "docs/checkpoints.md", "docs/data.md", "docs/evaluation.md", "docs/recipes.md"),
-        "docs/gpus.md",
-    ),
-}
 # languages of the blocks that are run; indented blocks are equations, `console` shows what cannot be run here
 RUN = {"bash": "sh", "python": "python", "py": "python"}
 
@@ -65,11 +50,9 @@ def blocks(page: str, text: str) -> list[Block]:
     ]
 
 
-def to_run(session: str) -> list[Block]:
-    """The blocks of a session that are run."""
-    found = [
-        block for page in SESSIONS[session] for block in blocks(page, (REPOSITORY / page).read_text(encoding="utf-8"))
-    ]
+def to_run() -> list[Block]:
+    """The blocks that are run."""
+    found = [block for page in PAGES for block in blocks(page, (REPOSITORY / page).read_text(encoding="utf-8"))]
     return [block._replace(language=RUN[block.language]) for block in found if block.language in RUN]
 
 
@@ -78,10 +61,10 @@ def small(code: str) -> str:
     return re.sub(r"--arch (\w+?)(_iwslt_de_en|_small|_tiny)?(?!\w)", r"--arch \1_tiny", code)
 
 
-def script(session: str, prelude: str = "", python: str = "python - <<'PYTHON'\n{code}PYTHON\n") -> str:
-    """All blocks of a session as one script of bash, which says where it is."""
+def script(prelude: str = "", python: str = "python - <<'PYTHON'\n{code}PYTHON\n") -> str:
+    """All blocks as one script of bash, which says where it is."""
     parts = ["set -euo pipefail", prelude]
-    for block in to_run(session):
+    for block in to_run():
         parts.append(f'echo "== {block.page}:{block.line}, after $SECONDS s" >&2')
         parts.append(python.format(code=block.code) if block.language == "python" else block.code)
     return "\n".join(parts)
@@ -114,8 +97,8 @@ def stanza_models(source: Path, folder: Path) -> Path:
     return folder
 
 
-def run(session: str, folder: Path, data: Path) -> int:
-    """Run a session in a new folder; returns the exit status.
+def run(folder: Path, data: Path) -> int:
+    """Run all blocks in a new folder; returns the exit status.
 
     Args:
         data: the folder with stanza_en/.
@@ -129,9 +112,9 @@ def run(session: str, folder: Path, data: Path) -> int:
         "STANZA_RESOURCES_DIR": str(stanza_models(data / "stanza_en", folder / "stanza")),
     }
     capped = f'fairseq-train() {{ command fairseq-train "$@" --max-update {UPDATES}; }}'
-    return subprocess.run(["bash", "-c", small(script(session, capped))], cwd=folder, env=environment).returncode
+    return subprocess.run(["bash", "-c", small(script(capped))], cwd=folder, env=environment).returncode
 
 
 if __name__ == "__main__":
     shared = Path(os.environ.get("FAIRSEQ_SYNTAX_DATA", REPOSITORY.parent / "shared" / "data"))
-    sys.exit(run(sys.argv[1], Path(sys.argv[2]).resolve(), shared))
+    sys.exit(run(Path(sys.argv[1]).resolve(), shared))

@@ -4,7 +4,7 @@ import random
 import shutil
 
 import pytest
-from corpora import random_items, write_split
+from contract.conftest import train
 from damage import KINDS, SIZES, damaged
 from integration import commands
 
@@ -18,34 +18,7 @@ READ = {
     "lisa_transformer_tiny": {"parent_pieces", "word_starts"},
     "transformer_tiny": set(),
 }
-CASES = random.Random(14).sample(range(90), 6)
-
-
-@pytest.fixture(scope="session")
-def whole(tmp_path_factory):
-    """A data directory, a model of each architecture, and a text."""
-    folder = tmp_path_factory.mktemp("whole")
-    for seed, (name, count) in enumerate((("train", 12), ("valid", 4), ("test", 5))):
-        write_split(folder / "text" / name, random_items(count, seed))
-    commands.binarize({name: folder / "text" / name for name in ("train", "valid", "test")}, folder / "bin")
-    (folder / "bin" / "preprocess.log").unlink()
-    return folder
-
-
-@pytest.fixture(scope="session")
-def model(whole):
-    def get(arch):
-        path = whole / arch / "checkpoint_last.pt"
-        if not path.exists():
-            train(whole / "bin", whole / arch, arch)
-        return path
-
-    return get
-
-
-def train(data, save_dir, arch):
-    more = ["--criterion", "label_smoothed_cross_entropy_with_heads"] if "lisa" in arch else []
-    return commands.train(data, save_dir, arch, "-s", "en", "-t", "de", "--max-update", 1, *more)
+CASES = random.Random(14).sample(range(90), 4)
 
 
 def draw(case, files):
@@ -81,8 +54,8 @@ def refused(work):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_damaged_data_directory(case, whole, model, tmp_path, capsys):
-    folder = shutil.copytree(whole / "bin", tmp_path / "bin")
+def test_a_damaged_data_directory(case, good, trained, tmp_path, capsys):
+    folder = shutil.copytree(good / "bin", tmp_path / "bin")
     name, kind, rng = draw(case, [path.name for path in folder.iterdir()])
     path = folder / name
     before = path.read_bytes()
@@ -104,7 +77,7 @@ def test_a_damaged_data_directory(case, whole, model, tmp_path, capsys):
     assert any(name.rsplit(".", 1)[0] in line or "sentence" in line for line in lines), (name, lines)
 
     arch = rng.choice(list(READ))
-    checkpoint = model(arch)
+    checkpoint = trained(arch)
     for split, work in (
         ("train", lambda: train(folder, tmp_path / "new", arch)),
         ("test", lambda: commands.run("fairseq-generate", folder, "--path", checkpoint, *commands.DECODING)),
@@ -119,31 +92,19 @@ def test_a_damaged_data_directory(case, whole, model, tmp_path, capsys):
             assert str(folder) in message or repr(split) in message, (name, kind, message)
 
 
-def test_the_directory_itself_is_right(whole, capsys):
-    assert preprocess.main(["--check", str(whole / "bin")]) == 0
+def test_the_directory_itself_is_right(good, capsys):
+    """Otherwise the test above would prove nothing."""
+    assert preprocess.main(["--check", str(good / "bin")]) == 0
     said = capsys.readouterr()
-    assert said.err == "" and said.out.splitlines()[-1] == f"{whole / 'bin'}: all right"
-    assert "train: 12 sentences, " in said.out
+    assert said.err == "" and said.out.splitlines()[-1] == f"{good / 'bin'}: all right"
 
 
-def test_a_byte_of_the_distances(whole, tmp_path):
+def test_a_byte_of_the_distances(good, tmp_path):
     """Nothing else would tell: distances may be any numbers."""
-    folder = shutil.copytree(whole / "bin", tmp_path / "bin")
+    folder = shutil.copytree(good / "bin", tmp_path / "bin")
     path = folder / "train.en-de.en.distances.bin"
     content = bytearray(path.read_bytes())
     content[5] ^= 1
     path.write_bytes(content)
     said = refused(lambda: train(folder, tmp_path / "new", "sdatt_tiny"))
     assert said.startswith(f"{path}: changed since it was written; copy it again")
-
-
-def test_arrays_of_tags_that_were_exchanged(whole, model, tmp_path):
-    """They have the same shape and the same type, and an index of the same bytes."""
-    folder = shutil.copytree(whole / "bin", tmp_path / "bin")
-    labels, tags = (folder / f"test.en-de.en.{name}.bin" for name in ("deprels", "upos"))
-    first, second = labels.read_bytes(), tags.read_bytes()
-    labels.write_bytes(second)
-    tags.write_bytes(first)
-    path = model("tag_transformer_tiny")
-    said = refused(lambda: commands.run("fairseq-generate", folder, "--path", path, *commands.DECODING))
-    assert said.startswith(f"{labels}: changed since it was written; copy it again")

@@ -35,30 +35,18 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROGRAM = re.compile(r"(?<!this )(?<![\w/.-])(fairseq-syntax[ -][a-z]+(?:-[a-z]+)*)(?![\w-]|\.(?:json|md))")
 OPTION = re.compile(r"(?<![\w#-])--[a-z][\w-]*")
 
-# options of programs that are neither ours nor fairseq's
-FOREIGN = {
-    "ruff": ("--fix",),
-    "pytest": ("--dist",),
-    "pip": ("--upgrade", "--no-build-isolation", "--no-deps", "--index-url", "--extra-index-url"),
-    "sacrebleu": (
-        *("--echo", "--input", "--metrics", "--tokenize", "--language-pair", "--format"),
-        *("--paired-ar", "--paired-bs"),
-    ),
-    "subword-nmt": ("--input", "--output", "--write-vocabulary", "--vocabulary"),
-    "sentencepiece": ("--split_by_whitespace",),
-    "fairseq-hydra-train": ("--config-dir", "--config-name", "--multirun"),
-    "sbatch": (
-        "--nodes",
-        "--ntasks-per-node",
-        "--gpus-per-node",
-        "--array",
-        "--cpus-per-task",
-        "--parsable",
-        "--dependency",
-    ),
-    "parse.sh": ("--merge",),
-    "curl, git, make, pytest": ("--fail", "--location", "--recurse-submodules", "--help", "--run-slow", "--version"),
-}
+# options of programs that are neither ours nor fairseq's: ruff, pytest, pip, git, curl and make; sacrebleu, subword-nmt
+# and sentencepiece; fairseq-hydra-train, sbatch and parse.sh
+FOREIGN = set(
+    """
+    --fix --dist --run-slow --upgrade --no-build-isolation --no-deps --index-url --extra-index-url
+    --recurse-submodules --fail --location --help --version
+    --echo --input --output --metrics --tokenize --language-pair --format --paired-ar --paired-bs
+    --write-vocabulary --vocabulary --split_by_whitespace
+    --config-dir --config-name --multirun --merge
+    --nodes --ntasks-per-node --gpus-per-node --array --cpus-per-task --parsable --dependency
+    """.split()
+)
 
 
 def name(page: Path) -> str:
@@ -161,7 +149,7 @@ def unknown(page: Path) -> list[str]:
         elif program in FAIRSEQ:
             problems += sorted(f"{program} {option}" for option in given - fairseq_options() - own_options(text))
     known = own_options(text) | set(fairseq_options()).union(
-        *(all_options(program) for program in console_scripts()), *FOREIGN.values()
+        *(all_options(program) for program in console_scripts()), FOREIGN
     )
     known |= options_of_scripts()
     known |= set(build_parser()._option_string_actions)

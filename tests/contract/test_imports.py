@@ -6,8 +6,6 @@ import importlib
 import inspect
 import pickle
 import pkgutil
-import subprocess
-import sys
 import types
 from enum import Enum, StrEnum
 
@@ -80,24 +78,6 @@ def test_nothing_loads_unsafely():
                 assert "torch.load" not in {ast.unparse(target) for target in node.targets}, place
 
 
-def python(code: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-c", code]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=REPOSITORY)
-
-
-LIGHT = """
-import sys
-import fairseq_syntax, fairseq_syntax.cli.program
-from fairseq_syntax.trees.conllu import read_conllu
-print(sorted({name.split(".")[0] for name in sys.modules} & {"torch", "fairseq", "numpy", "matplotlib", "scipy"}))
-"""
-
-
-def test_importing_loads_nothing_heavy():
-    done = python(LIGHT)
-    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr[-1000:]
-
-
 REGISTERED = """
 from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.tasks import TASK_REGISTRY
@@ -111,20 +91,11 @@ FIRST = {
     "fairseq": "import fairseq, fairseq_syntax",
     # as spawned workers do that unpickle a model
     "model": "from fairseq_syntax.systems.pascal import PascalTransformerModel",
-    # others that are registered need it while it is halfway
-    "system": "from fairseq_syntax.systems.parser.model import LatentGraphParserModel",
     "register": "import fairseq_syntax; fairseq_syntax.register(); fairseq_syntax.register()",
     "hub": """
 from fairseq_syntax.hub import HubModel
 try:
     HubModel.from_pretrained("nowhere")
-except FileNotFoundError:
-    pass
-""",
-    "checkpoint": """
-from fairseq_syntax.checkpoints import load_state
-try:
-    load_state("")
 except FileNotFoundError:
     pass
 """,

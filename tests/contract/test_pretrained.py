@@ -88,9 +88,9 @@ def test_what_cannot_be_translated_is_one_message(model, sentences, options, mes
 def test_sentences_that_are_skipped_leave_their_place_empty(model):
     """Before a parser with a limit of its own, in one batch and in several."""
     long = " ".join(["the"] * 2000)
-    expected = ["", model.translate(SENTENCE), "", model.translate("the dog sleeps ."), ""]
-    assert model.translate([long, SENTENCE, long, "the dog sleeps .", long], skip_invalid_size_inputs=True) == expected
-    assert model.translate([long], skip_invalid_size_inputs=True) == [""] and model.translate([]) == []
+    found = model.translate([long, SENTENCE, long, "the dog sleeps .", long], skip_invalid_size_inputs=True)
+    assert found == ["", model.translate(SENTENCE), "", model.translate("the dog sleeps ."), ""]
+    assert model.translate([]) == []
     with pytest.raises(Exception, match="Size of sample #1 is invalid"):
         model.translate(["a", long])
 

@@ -3,7 +3,6 @@
 import shlex
 import subprocess
 import sys
-import time
 
 import pytest
 import subword_nmt.apply_bpe
@@ -18,16 +17,16 @@ SUBWORD_NMT = {
 }
 
 
-@pytest.fixture(scope="module", params=sessions.SESSIONS)
-def recorded(request, tmp_path_factory) -> list[list[str]]:
-    """The command lines of a session as bash makes them: it runs all else, and the maker of the corpus."""
-    folder = sessions.checkout(tmp_path_factory.mktemp(request.param) / "checkout")
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory) -> list[list[str]]:
+    """The command lines as bash makes them: it runs all else, and the maker of the corpus."""
+    folder = sessions.checkout(tmp_path_factory.mktemp("site") / "checkout")
     programs = [*FAIRSEQ, "fairseq-syntax", "subword-nmt"]
     # what stands before them in a pipe must not find it closed
     read = "if [[ -p /dev/stdin ]]; then cat > /dev/null; fi"
     record = [f"{name}() {{ {read}; printf '%s\\0' {name} \"$@\" $'\\n' >> record; }}" for name in programs]
     record.append("cp() { :; }  # of files that they would make")
-    commands = sessions.script(request.param, "\n".join(record), python="").replace(
+    commands = sessions.script("\n".join(record), python="").replace(
         "python examples/", f"{shlex.quote(sys.executable)} examples/"
     )
     done = subprocess.run(["bash", "-c", commands], cwd=folder, capture_output=True, text=True, timeout=120)
@@ -49,10 +48,9 @@ def test_every_command_and_option_parses(recorded, monkeypatch):
             parse([program, *arguments])
 
 
-@pytest.mark.parametrize("session", sessions.SESSIONS)
-def test_every_python_block_says_where_its_names_are_from(session, tmp_path):
+def test_every_python_block_says_where_its_names_are_from(tmp_path):
     """Each is run by itself, as a reader copies it; what does not compile is found, too."""
-    code = [block for block in sessions.to_run(session) if block.language == "python"]
+    code = [block for block in sessions.to_run() if block.language == "python"]
     assert code
     for block in code:
         (tmp_path / f"{block.page.replace('/', '_')}_{block.line}.py").write_text(block.code, encoding="utf-8")
@@ -63,24 +61,15 @@ def test_every_python_block_says_where_its_names_are_from(session, tmp_path):
 
 def test_no_block_is_left_out():
     """`console` shows what something looks like, sets up, or needs a cluster or the reader's models."""
-    pages = [page for session in sessions.SESSIONS.values() for page in session]
-    for page in pages:
+    for page in sessions.PAGES:
         for block in sessions.blocks(page, (REPOSITORY / page).read_text(encoding="utf-8")):
             assert block.language in (*sessions.RUN, "console", "text"), f"{page}:{block.line}"
     systems = {f"docs/systems/{path.name}" for path in (REPOSITORY / "docs" / "systems").glob("*.md")}
-    assert systems - set(pages) == {"docs/systems/index.md"}
+    assert systems - set(sessions.PAGES) == {"docs/systems/index.md"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("session", "made"),
-    [
-        ("site", {"tree.svg", "pictures", "graph.svg", "test.trees", "trees", "lengths.png", "map.png"}),
-    ],
-)
-def test_it_runs_from_top_to_bottom(session, made, tmp_path, real_data):
-    begun = time.monotonic()
-    assert sessions.run(session, tmp_path / "checkout", real_data) == 0
-    # on two cores that have nothing else to do
-    print(f"{time.monotonic() - begun:.0f} s")
+def test_it_runs_from_top_to_bottom(tmp_path, real_data):
+    assert sessions.run(tmp_path / "checkout", real_data) == 0
+    made = {"tree.svg", "pictures", "graph.svg", "test.trees", "trees", "lengths.png", "map.png"}
     assert {path.name for path in (tmp_path / "checkout").iterdir()} >= made

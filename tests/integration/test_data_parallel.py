@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from itertools import pairwise
 
 import pytest
 import torch
@@ -10,21 +11,11 @@ from integration import commands
 from integration.commands import OPTIONS, PACKAGE, run_process
 
 PASCAL = "pascal_transformer_tiny"
-LISA = "lisa_transformer_tiny"
 
 
 @pytest.fixture
 def launcher(repository):
     return repository / "examples" / "distributed" / "launch.sh"
-
-
-def train_twice(launcher, data, directory, arch, *options, **how) -> str:
-    arguments = [*commands.TRAINING, *OPTIONS[arch], "--dropout", "0", *options]
-    # of TRAINING, what the launcher sets itself
-    kept = [part for part in arguments if part not in ("--cpu", "--distributed-world-size")]
-    kept.remove("1")
-    command = ["bash", launcher, data, "--user-dir", PACKAGE, "--arch", arch, *kept, "--save-dir", directory]
-    return run_process(*command, cwd=directory.parent, CPU_PROCESSES="2", **how)
 
 
 def assert_equal_parameters(actual, expected):
@@ -58,12 +49,15 @@ def test_two_processes_equal_two_batches_an_update(data_bin, tmp_path, name):
 
 
 def test_two_processes_with_parse_loss(launcher, data_bin, tmp_path):
-    one, two = tmp_path / "one", tmp_path / "two"
+    one, two, arch = tmp_path / "one", tmp_path / "two", "lisa_transformer_tiny"
     # its log figures must be summed over the processes, too; arguments with quotes arrive whole
     more = ["--max-update", "2", "--eval-bleu-args", '{"beam": 1, "max_len_b": 9}', "--eval-bleu-detok-args", "{}"]
-    log = commands.train(data_bin, one, LISA, *OPTIONS[LISA], "--dropout", "0", "--update-freq", 2, *more)
+    more = [*OPTIONS[arch], "--dropout", "0", *more]
+    log = commands.train(data_bin, one, arch, *more, "--update-freq", 2)
     expected = [record for record in commands.records(log) if "loss" in record]
-    log = train_twice(launcher, data_bin, two, LISA, *more)
+    # of TRAINING, the launcher sets the first three itself
+    given = [data_bin, "--user-dir", PACKAGE, "--arch", arch, *commands.TRAINING[3:], *more, "--save-dir", two]
+    log = run_process("bash", launcher, *given, cwd=tmp_path, CPU_PROCESSES="2")
     found = [record for record in commands.records(log) if "loss" in record]
     assert len(found) == len(expected) == 2
     for name in ("loss", "parse_loss", "head_accuracy", "uas"):
@@ -91,9 +85,8 @@ def test_launcher_prints_what_it_would_run(launcher, tmp_path):
     where = {"NNODES": "2", "NODE_RANK": "1", "MASTER_ADDR": "first", "MASTER_PORT": "1234", "GPUS_PER_NODE": "4"}
     words = shlex.split(dry_run(launcher, tmp_path, *given, **where))
     assert words[0] == "python" and words[1].endswith("torchrun.py") and words[-len(given) :] == given
-    for option, value in (("nnodes", "2"), ("node_rank", "1"), ("master_addr", "first"), ("master_port", "1234")):
-        assert words[words.index(f"--{option}") + 1] == value
-    assert words[words.index("--nproc_per_node") + 1] == "4"
+    shown = "--nnodes 2 --nproc_per_node 4 --node_rank 1 --master_addr first --master_port 1234".split()
+    assert {*zip(shown[::2], shown[1::2], strict=True)} <= {*pairwise(words)}
     assert "one process only" in dry_run(launcher, tmp_path, "data", CPU_PROCESSES="1")
 
 

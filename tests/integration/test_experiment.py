@@ -1,19 +1,13 @@
-"""An experiment from raw text: killed and resumed, by two workers, to a report; its best model translates raw text."""
+"""An experiment from raw text, by two workers, to a report; its best model translates raw text."""
 
 import gzip
-import json
-import os
-import shutil
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from programs import refused
 
-from fairseq_syntax.experiment import Experiment, PlanError
 from fairseq_syntax.tools import experiment
 
 VERB = [sys.executable, "-m", "fairseq_syntax"]
@@ -57,7 +51,8 @@ def corpus(tmp_path_factory, repository) -> Path:
 
 
 @pytest.mark.slow
-def test_killed_and_resumed_by_two_workers_from_raw_text_to_a_report(corpus, tmp_path):
+def test_from_raw_text_by_two_workers_to_a_report(corpus, tmp_path):
+    """Killed and resumed: unit/experiment/test_experiment.py."""
     folder = tmp_path / "study"
     parser = ["--parser", "checkpoint", "--parser-model", "agreement-parser"]
     begin = [*VERB, "experiment", *first_call(folder, corpus), *parser]
@@ -69,36 +64,14 @@ def test_killed_and_resumed_by_two_workers_from_raw_text_to_a_report(corpus, tmp
     for old, new in SMALLER.items():
         assert old in text, old
         text = text.replace(old, new)
-    line = next(line for line in text.splitlines() if line.startswith("pascal ="))
-    # the same under another name, which will be trained without being killed
-    plan.write_text(f"{text}{line.replace('pascal =', 'undisturbed =', 1)}\n", encoding="utf-8")
+    plan.write_text(text, encoding="utf-8")
 
     command = [*VERB, "experiment", str(folder), "--jobs", "1"]
-    checkpoint = folder / "runs" / "pascal-1" / "checkpoints" / "checkpoint_last.pt"
-    for killed_when in (folder / "text" / "codes", checkpoint):
-        # without the timing of updates, and beginning with what is to be killed
-        (folder / "seconds.json").write_text(
-            '{"transformer": [1, 1, 1], "pascal": [1, 1, 1], "undisturbed": [1, 1, 1]}'
-        )
-        started = subprocess.Popen([*command, "--only", "pascal"], stderr=subprocess.DEVNULL, start_new_session=True)
-        deadline = time.monotonic() + 180
-        while not killed_when.exists() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        os.kill(started.pid, signal.SIGKILL)
-        started.wait()
-    assert not list((folder / "results").glob("*")) and checkpoint.exists()
-
     workers = [subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     said = [worker.communicate(timeout=300) for worker in workers]
     assert [worker.returncode for worker in workers] == [0, 0], said
     done = [line for _, lines in said for line in lines.splitlines() if ": done, valid BLEU" in line]
-    assert sorted(line.partition(":")[0] for line in done) == ["pascal-1", "transformer-1", "undisturbed-1"], said
-    records = {path.name[:-7]: json.loads(path.read_text()) for path in (folder / "results").glob("*.json")}
-    assert records["pascal"]["scores"] == records["undisturbed"]["scores"]
-    assert records["pascal"]["curve"] == records["undisturbed"]["curve"]
-    log = (folder / "runs" / "pascal-1" / "train.log").read_text()
-    assert "Loaded checkpoint" in log
-
+    assert sorted(line.partition(":")[0] for line in done) == ["pascal-1", "transformer-1"], said
     assert len((folder / "raw" / "train.en").read_text().splitlines()) == 121  # one of `well !` stays
     assert (folder / "report.html").is_file()
     report = (folder / "report.txt").read_text(encoding="utf-8")
@@ -114,27 +87,6 @@ def test_killed_and_resumed_by_two_workers_from_raw_text_to_a_report(corpus, tmp
     assert lines.pop(2) == ""
     recorded = gzip.decompress((folder / "results" / "pascal-1.test.txt.gz").read_bytes()).decode().split("\n")[:-1]
     assert lines == recorded
-    _, paths = Experiment(folder).model("pascal", ensemble=True)
-    assert paths.endswith("runs/pascal-1/checkpoints/checkpoint_best.pt")
-
-    # a changed file: what was begun with it is refused
-    shutil.rmtree(folder / "results")
-    plan.write_text(plan.read_text().replace("--lr 3e-3", "--lr 2e-3"), encoding="utf-8")
-    again = subprocess.run([*command, "--only", "pascal"], capture_output=True, text=True)
-    assert again.returncode == 1 and "begun with other settings" in again.stderr
-
-    # a control that joins: its trees are made, and what was begun is of the same data
-    old = {run.name: run.hashes() for run in Experiment(folder).runs()}
-    text = plan.read_text()
-    chains = line.replace("pascal =", "chains =", 1).replace('"parser"', '"linear"')
-    plan.write_text(f"{text}{chains}\n")
-    Experiment(folder).prepare()
-    new = {run.name: run.hashes() for run in Experiment(folder).runs()}
-    linear = [name for name in new.pop("chains-1") if name.startswith("linear/")]
-    assert new == old and len(linear) == 3 and (folder / "data-bin-linear").is_dir()
-    plan.write_text(text.replace("subword_size = 60", "subword_size = 61"))
-    with pytest.raises(PlanError, match=r"the data were made with another \[text\]; restore it"):
-        Experiment(folder).prepare()
 
 
 @pytest.mark.parametrize(

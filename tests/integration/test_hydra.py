@@ -9,25 +9,15 @@ COMMON = [
     *("dataset.max_tokens=1500", "dataset.num_workers=0", "dataset.disable_validation=true"),
     *("optimization.max_update=1", "optimization.lr=[0.005]", f"common.user_dir={PACKAGE}"),
 ]
-BARE = ["+task._name=syntax_translation", "optimizer=adam", "common.log_interval=1"]
 
 
-def train(data_bin, directory, *overrides) -> str:
-    where = [f"+task.data={data_bin}", f"checkpoint.save_dir={directory}"]
-    return run_process("fairseq-hydra-train", *where, *COMMON, *BARE, *overrides, cwd=directory.parent)
-
-
-def translate(data_bin, directory):
-    return commands.generate(data_bin, directory / "checkpoint_last.pt", "--gen-subset", "valid", "--max-len-b", 3)
-
-
-def test_sa_nmt(data_bin, tmp_path):
-    model = ["+model._name=sa_nmt_hard_tiny", "+model.untied_output=true", "+model.dropout=0.1"]
-    train(data_bin, tmp_path / "run", *model)
-    assert len(translate(data_bin, tmp_path / "run")) == 61
+def test_presets(data_bin, tmp_path):
+    """Of a system, and of its size; options win over them."""
+    where = [f"+task.data={data_bin}", f"checkpoint.save_dir={tmp_path / 'run'}", "+task._name=syntax_translation"]
+    model = ["+model._name=sa_nmt_hard_tiny", "+model.untied_output=true", "+model.dropout=0.1", "optimizer=adam"]
+    run_process("fairseq-hydra-train", *where, *COMMON, *model, cwd=tmp_path)
     model = torch.load(tmp_path / "run" / "checkpoint_last.pt", weights_only=True)["cfg"]["model"]
     assert (model["untied_output"], model["dropout"]) == (True, 0.1)
-    # the preset: of its system, and of its size
     assert (model["sa_hard_heads"], model["sa_context"], model["encoder_embed_dim"]) == (True, "shared", 64)
 
 
@@ -38,4 +28,5 @@ def test_example_file(data_bin, tmp_path, repository):
     overrides = [*COMMON, f"task.data={data_bin}", f"checkpoint.save_dir={tmp_path / 'run'}", *small]
     run_process("fairseq-hydra-train", "--config-dir", folder, "--config-name", "pascal", *overrides, cwd=tmp_path)
     assert not (tmp_path / "outputs").exists()
-    assert len(translate(data_bin, tmp_path / "run")) == 61
+    checkpoint = tmp_path / "run" / "checkpoint_last.pt"
+    assert len(commands.generate(data_bin, checkpoint, "--gen-subset", "valid", "--max-len-b", 3)) == 61

@@ -4,12 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
-import torch
 from fairseq import options
 from fairseq_cli import preprocess
 from integration import commands
 from integration.commands import TRAINING, hypotheses, records
-from seeds import seed
 
 from fairseq_syntax.systems.latent_tree.tree_files import from_brackets, read_tree_file
 from fairseq_syntax.trees.characters import to_characters, to_text
@@ -79,7 +77,7 @@ def trained(data, tmp_path_factory):
 
 def lines_of(output: str, label: str) -> dict[int, str]:
     """Number -> last field of the lines that start with a label."""
-    return {int(n): value for n, value in re.findall(rf"^{label}-(\d+)\t(?:\S+\t)?(.*)$", output, re.MULTILINE)}
+    return {int(n): value for n, value in re.findall(rf"^{label}-(\d+)\t(?:-?[\d.]+\t)?(.*)$", output, re.MULTILINE)}
 
 
 def test_training_reports_and_keeps_the_best(trained):
@@ -93,64 +91,27 @@ def test_training_reports_and_keeps_the_best(trained):
     assert max(int(record["train_num_updates"]) for record in log if "train_num_updates" in record) == 11
 
 
-@pytest.fixture(scope="module")
-def output(data, trained) -> str:
-    """What fairseq-generate prints, with trees."""
-    checkpoint = trained[0] / "checkpoint_last.pt"
-    given = [*TASK, "--path", checkpoint, *DECODING, "--batch-size", "4", "--scoring", "sacrebleu"]
-    return commands.run("fairseq-generate", data, *given, "--rnng-tree-output")
+def test_binarized_and_raw_text_are_translated_alike(data, text, trained):
+    """fairseq-generate and fairseq-interactive, in buffers; neither padding nor neighbours make a difference.
 
-
-def test_every_sentence_is_translated_and_scored(text, output):
+    Yields of the trees are the sentences.
+    """
+    given = [*TASK, "--path", trained[0] / "checkpoint_last.pt", *DECODING, "--batch-size", "4", "--rnng-tree-output"]
+    output = commands.run("fairseq-generate", data, *given, "--scoring", "sacrebleu")
     sources = (text / "test.de").read_text(encoding="utf-8").splitlines()
     assert lines_of(output, "S") == dict(enumerate(sources))
     found = hypotheses(output)
-    assert sorted(found) == list(range(TEST))
     assert {i: to_text(line) for i, (_, line) in found.items()} == lines_of(output, "D")
-    scores = {int(i): values for i, values in re.findall(r"^P-(\d+)\t(.*)$", output, re.MULTILINE)}
-    for i, (score, line) in found.items():
-        positional = [float(value) for value in scores[i].split()]
-        assert len(positional) == len(line.split()) + 1
-        assert sum(positional) / len(positional) == pytest.approx(score, abs=1e-3)
     assert re.search(r"Generate test with beam=1: BLEU = [\d.]+ ", output), "fairseq's own is called BLEU4"
-
-
-def test_yields_of_trees_are_the_sentences(output):
-    sources, targets = lines_of(output, "S"), hypotheses(output)
+    more = ["--input", text / "test.de", "--buffer-size", "5", "--left-pad-source"]
+    other = commands.run("fairseq-interactive", data, *given, *more)
+    commands.assert_same_hypotheses(hypotheses(other), found)
     for label, expected in (
-        ("TS", {i: to_characters(line).split() for i, line in sources.items()}),
-        ("TT", {i: line.split() for i, (_, line) in targets.items()}),
+        ("TS", {i: to_characters(line).split() for i, line in enumerate(sources)}),
+        ("TT", {i: line.split() for i, (_, line) in found.items()}),
     ):
+        assert lines_of(other, label) == lines_of(output, label)
         assert {i: from_brackets(tree)[1] for i, tree in lines_of(output, label).items()} == expected
     pairs = read_tree_file(enumerate(output.splitlines()), "output")
     assert [pair.sentence for pair in pairs] == list(range(TEST))
-    for pair in pairs:
-        assert pair.attention.sum(1) == pytest.approx(1, abs=0.01)
-
-
-def test_raw_text_is_translated_alike(data, text, trained, output):
-    """fairseq-interactive, in buffers; padding on the left makes no difference, neither do neighbours."""
-    given = [*TASK, "--path", trained[0] / "checkpoint_last.pt", *DECODING, "--input", text / "test.de"]
-    more = ["--buffer-size", "5", "--batch-size", "3", "--rnng-tree-output", "--left-pad-source"]
-    found = commands.run("fairseq-interactive", data, *given, *more)
-    commands.assert_same_hypotheses(hypotheses(found), hypotheses(output))
-    for label in ("TS", "TT"):
-        assert lines_of(found, label) == lines_of(output, label)
-
-
-def test_two_processes(data, tmp_path):
-    """With given trees they equal two batches an update; with drawn ones they go through, and average together."""
-    small = ["--optimizer", "adam", "--lr", "0.01", "--num-workers", "0", "--no-epoch-checkpoints"]
-    small += ["--seed", str(seed(1))]
-    given = [data, "--arch", "latent_tree_rnng_tiny", *LATENT, *small, "--disable-validation"]
-    forced = [*given, "--rnng-forced-trees", "words", "--rnng-action-xent", "1", "--max-update", "4"]
-    folders = [tmp_path / name for name in ("one", "two", "drawn")]
-    commands.run("fairseq-train", *forced, "--cpu", "--update-freq", "2", "--save-dir", folders[0])
-    for folder, more in zip(folders[1:], (forced, [*given, "--max-update", "2"]), strict=True):
-        commands.train_in_two(tmp_path, *more, "--save-dir", folder)
-    one, two, drawn = (commands.parameters(folder / "checkpoint_last.pt") for folder in folders)
-    for name, value in one.items():
-        if not name.startswith("baselines."):
-            torch.testing.assert_close(two[name], value, atol=1e-6, rtol=0, msg=name)
-    assert all(torch.isfinite(value.double()).all() for value in drawn.values())
-    assert drawn["baselines.tree_seen"].all()
+    assert all(pair.attention.sum(1) == pytest.approx(1, abs=0.01) for pair in pairs)

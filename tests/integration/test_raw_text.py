@@ -60,10 +60,8 @@ def open_hub(arch: str, directory: Path, data: Path, **options):
     return ARCH_MODEL_REGISTRY[arch].from_pretrained(str(directory), "checkpoint_last.pt", str(data), **options).eval()
 
 
-# one that reads heads, one that reads tags, one that needs no parser; what others read: tests/unit/data/test_dataset.py
-@pytest.mark.parametrize(
-    ("arch", "side"), [(PASCAL, "right"), ("tag_transformer_tiny", "left"), ("sa_nmt_1set_tiny", "left")]
-)
+# one that reads heads, one that reads tags; what others read: tests/unit/data/test_dataset.py
+@pytest.mark.parametrize(("arch", "side"), [(PASCAL, "right"), ("tag_transformer_tiny", "left")])
 def test_generate_interactive_and_hub_agree(trained, data_bin, raw, arch, side):
     padding = SIDES[side]
     model = trained(arch, *padding)
@@ -73,31 +71,25 @@ def test_generate_interactive_and_hub_agree(trained, data_bin, raw, arch, side):
     expected = commands.generate(raw.parent / "data", checkpoint, "--batch-size", 5, *padding)
     assert sorted(expected) == list(range(len(lines)))
     assert expected[3][1] == expected[19][1] and expected[3][0] == pytest.approx(expected[19][0], abs=1e-4)
-    if arch == "sa_nmt_1set_tiny":
-        trees = {}
-    else:
-        # the two trees of one line, and of one line of ids, make a difference: a mix-up would be seen
-        assert abs(expected[3][0] - expected[12][0]) > 1e-3
-        assert abs(expected[14][0] - expected[16][0]) > 1e-3
+    # the two trees of one line, and of one line of ids, make a difference: a mix-up would be seen
+    assert abs(expected[3][0] - expected[12][0]) > 1e-3
+    assert abs(expected[14][0] - expected[16][0]) > 1e-3
 
     given = [part for name, value in trees.items() for part in (f"--{name.replace('_', '-')}", value)]
     found = commands.interactive(data_bin, checkpoint, f"{raw}.en", *given, *BATCHES, *padding)
     assert_same_hypotheses(found, expected)
 
     hub = open_hub(arch, model, data_bin, **trees)
-    assert hub.translate(lines, **SEARCH) == [expected[i][1] for i in range(len(lines))]
-    hub = open_hub(arch, model, data_bin, **trees)
     found = hub.generate([hub.encode(line) for line in lines], **SEARCH)
     assert_same_hypotheses(hub_hypotheses(hub, found), expected)
     hub = open_hub(arch, model, data_bin, **trees)
-    assert hub.translate(lines[0], **SEARCH) == expected[0][1]
+    assert hub.translate(lines, **SEARCH) == [expected[i][1] for i in range(len(lines))]
 
 
 def test_words_spelled_like_symbols_are_unknown(trained, data_bin):
     hub = open_hub("nmt_lstm_tiny", trained("nmt_lstm_tiny"), data_bin)
-    dictionary = hub.src_dict
     ids = hub.encode("<pad> dogs </s> <s> <unk>").tolist()
-    assert ids == [3, dictionary.index("dogs"), 3, 3, 3, dictionary.eos()]
+    assert ids == [3, hub.src_dict.index("dogs"), 3, 3, 3, hub.src_dict.eos()]
 
 
 def test_many_equal_sentences_of_a_buffer_keep_their_trees(trained, data_bin, raw, tmp_path):

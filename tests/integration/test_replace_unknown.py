@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from corpora import random_heads
+from corpora import Item, random_heads, write_split
 from fairseq import checkpoint_utils
 from fairseq.dataclass.configs import GenerationConfig
 from hypothesis import given
@@ -15,12 +15,10 @@ from integration import commands
 from integration.commands import DECODING, PACKAGE, hypotheses
 
 from fairseq_syntax.decoding.unknown_words import strongest_words
-from fairseq_syntax.trees.conllu import Sentence, format_sentence
 
-PASCAL = "pascal_transformer_tiny"
-WORDS = {"the": "die", "dog": "hund", "sees": "sieht", "small": "klein", "and": "und"}
+ARCH = "pascal_transformer_tiny"
+WORDS = ["the", "dog", "sees", "small", "and"]
 RARE = 3  # of the words of a sentence, every third occurs nowhere else
-SIDES = {"right": (), "left": ("--left-pad-source",)}
 
 PAD, EOS, WORD = 1, 2, 9
 
@@ -64,76 +62,49 @@ def test_the_strongest_word_is_that_of_a_loop(batch):
 
 @pytest.fixture(scope="module")
 def rare(tmp_path_factory):
-    """A corpus in which names occur once and are translated by themselves: `data`, `raw` (plain text), `text`, `lines`.
+    """A corpus in which names occur once: `data`, `raw` (plain text), `text`, `lines`; a `checkpoint` trained on it.
 
-    The target has one word more, so that copies of positions would be wrong.
+    A few updates are enough for a model that writes many an unknown word.
     """
-    folder = tmp_path_factory.mktemp("rare")
-    rng = random.Random(3)
-    (folder / "text").mkdir()
-    lines = {}
+    folder, rng, lines = tmp_path_factory.mktemp("rare"), random.Random(3), []
     for split, count in (("train", 120), ("valid", 4), ("test", 23)):
-        source = [
-            [f"{split}{number}x{i}" if i % RARE == 1 else rng.choice(list(WORDS)) for i in range(rng.randint(1, 8))]
-            for number in range(count)
-        ]
-        lines[split] = [" ".join(words) for words in source]
-        target = [" ".join(["so", *(WORDS.get(word, word) for word in words)]) for words in source]
-        trees = [
-            Sentence(words, random_heads(rng, len(words)), ["dep"] * len(words), ["X"] * len(words)) for words in source
-        ]
-        for suffix, text in (
-            ("en", "".join(f"{line}\n" for line in lines[split])),
-            ("de", "".join(f"{line}\n" for line in target)),
-            ("en.conllu", "".join(map(format_sentence, trees))),
-        ):
-            (folder / "text" / f"{split}.{suffix}").write_text(text, encoding="utf-8")
-    prefixes = {split: folder / "text" / split for split in lines}
+        items = []
+        for number in range(count):
+            size = rng.randint(1, 8)
+            words = [f"{split}{number}x{i}" if i % RARE == 1 else rng.choice(WORDS) for i in range(size)]
+            items.append(Item([[word] for word in words], random_heads(rng, size)))
+        write_split(folder / split, items)
+        lines = [item.text() for item in items]
+    prefixes = {split: folder / split for split in ("train", "valid", "test")}
     frequent = ("--thresholdsrc", "2", "--thresholdtgt", "2")
     data = commands.binarize(prefixes, folder / "bin", *frequent)
     raw = commands.binarize(prefixes, folder / "raw", *frequent, "--dataset-impl", "raw")
-    return SimpleNamespace(data=data, raw=raw, text=folder / "text" / "test.en", lines=lines["test"])
+    commands.train(data, folder / "model", ARCH, "--max-update", "25", "--lr", "0.02", "--max-tokens", "300")
+    checkpoint = folder / "model" / "checkpoint_last.pt"
+    return SimpleNamespace(data=data, raw=raw, text=folder / "test.en", lines=lines, checkpoint=checkpoint)
 
 
-@pytest.fixture(scope="module")
-def checkpoint(rare, tmp_path_factory):
-    """Function: architecture -> checkpoint of a model of a few updates, which knows many an unknown word."""
-    made = {}
-
-    def get(arch):
-        if arch not in made:
-            directory = tmp_path_factory.mktemp(arch)
-            commands.train(rare.data, directory, arch, "--max-update", "25", "--lr", "0.02", "--max-tokens", "300")
-            made[arch] = directory / "checkpoint_last.pt"
-        return made[arch]
-
-    return get
-
-
-def load(paths, data, left_pad=False):
-    models, _, task = checkpoint_utils.load_model_ensemble_and_task(
-        [str(path) for path in paths],
-        arg_overrides={"data": str(data), "left_pad_source": left_pad, "user_dir": str(PACKAGE)},
+def load(rare):
+    (model,), _, task = checkpoint_utils.load_model_ensemble_and_task(
+        [str(rare.checkpoint)], arg_overrides={"data": str(rare.data), "user_dir": str(PACKAGE)}
     )
     task.load_dataset("test")
-    for model in models:
-        model.eval()
-    return models, task, task.dataset("test")
+    return model.eval(), task, task.dataset("test")
 
 
 def settings(**options):
     return SimpleNamespace(**{**vars(GenerationConfig()), "beam": 3, "max_len_a": 0, "max_len_b": 25, **options})
 
 
-def expected_lines(rare, paths, entries):
+def expected_lines(rare, entries):
     """Sentence -> translation with unknown words replaced, by attention one sentence at a time, and by loops."""
-    models, task, dataset = load(paths, rare.data)
-    generator = task.build_generator(models, settings())
+    model, task, dataset = load(rare)
+    generator = task.build_generator([model], settings())
     assert type(generator).__name__ == "SequenceGenerator"
     found = {}
     for number, line in enumerate(rare.lines):
         batch = dataset.collater([dataset[number]])
-        (beam,) = task.inference_step(generator, models, batch)
+        (beam,) = task.inference_step(generator, [model], batch)
         attention, source = beam[0]["attention"], line.split()
         words = []
         for position, token in enumerate(beam[0]["tokens"].tolist()[:-1]):
@@ -147,43 +118,39 @@ def expected_lines(rare, paths, entries):
     return found
 
 
-@pytest.mark.parametrize(("arch", "side"), [("nmt_lstm_tiny", "right"), (PASCAL, "left")])
-def test_generate_replaces_unknown_words(rare, checkpoint, tmp_path, arch, side):
-    paths = [checkpoint(arch)]
+def test_generate_replaces_unknown_words(rare, tmp_path):
     entries = tmp_path / "entries"
     entries.write_text("test3x1 Drei\nthe DIE\n")
-    options = ["--path", paths[0], *DECODING, "--dataset-impl", "raw", "--max-tokens", "60", *SIDES[side]]
+    options = ["--path", rare.checkpoint, *DECODING, "--dataset-impl", "raw", "--max-tokens", "60", "--left-pad-source"]
     plain = hypotheses(commands.run("fairseq-generate", rare.raw, *options))
     assert sum("<unk>" in text for _, text in plain.values()) > 5
     found = hypotheses(commands.run("fairseq-generate", rare.raw, *options, "--replace-unk", entries))
-    expected = expected_lines(rare, paths, {"test3x1": "Drei", "the": "DIE"})
+    expected = expected_lines(rare, {"test3x1": "Drei", "the": "DIE"})
     assert {number: text for number, (_, text) in found.items()} == expected
     assert not any("<unk>" in text or "<eos>" in text for _, text in found.values())
     scores = [{number: score for number, (score, _) in result.items()} for result in (found, plain)]
     assert scores[0] == pytest.approx(scores[1])
 
 
-def test_interactive_copies_words_that_no_dictionary_has(rare, checkpoint):
-    options = ["--path", checkpoint(PASCAL), "--input", rare.text, *DECODING, "--buffer-size", 10, "--batch-size", 4]
+def test_interactive_copies_words_that_no_dictionary_has(rare):
+    options = ["--path", rare.checkpoint, "--input", rare.text, *DECODING, "--buffer-size", 10, "--batch-size", 4]
     options += ["--parser", "conllu", "--parser-model", f"{rare.text}.conllu"]
     output = commands.run("fairseq-interactive", rare.data, *options, "--replace-unk", "")
-    found = {number: text for number, (_, text) in hypotheses(output).items()}
-    assert found == expected_lines(rare, [checkpoint(PASCAL)], {})
+    assert {number: text for number, (_, text) in hypotheses(output).items()} == expected_lines(rare, {})
     # the source is shown as it came
     shown = dict(re.findall(r"^S-(\d+)\t(.*)$", output, re.MULTILINE))
     assert shown == {str(number): line for number, line in enumerate(rare.lines)}
 
 
-def test_alignments_are_those_of_printed_words(rare, checkpoint):
+def test_alignments_are_those_of_printed_words(rare):
     """A BOS that a model generates is not printed; words after it keep their source words."""
-    models, task, dataset = load([checkpoint("nmt_lstm_tiny")], rare.data)
-    generator = task.build_generator(models, settings(replace_unk="", beam=1))
+    model, task, dataset = load(rare)
+    generator = task.build_generator([model], settings(replace_unk="", beam=1))
     batch = dataset.collater([dataset[3]])
-    bos, length = task.target_dictionary.bos(), 4
-    prefix = torch.tensor([[task.target_dictionary.unk(), bos] + [task.target_dictionary.unk()] * (length - 2)])
-    (((hypothesis,)),) = task.inference_step(generator, models, batch, prefix_tokens=prefix)
-    assert hypothesis["tokens"].tolist()[:length] == prefix[0].tolist()
-    assert len(hypothesis["alignment"]) == len(hypothesis["tokens"]) - int(hypothesis["tokens"].eq(bos).sum())
+    bos, unk = task.target_dictionary.bos(), task.target_dictionary.unk()
+    prefix = torch.tensor([[unk, bos, unk, unk]])
+    (((hypothesis,)),) = task.inference_step(generator, [model], batch, prefix_tokens=prefix)
+    assert hypothesis["tokens"].tolist()[:4] == prefix[0].tolist()
     tokens = batch["net_input"]["src_tokens"][0].tolist()
     columns = hypothesis["attention"].T[hypothesis["tokens"].ne(bos)].tolist()
     assert hypothesis["alignment"].tolist() == [strongest_word(column, tokens) for column in columns]

@@ -14,23 +14,18 @@ MODEL = [*OPTIONS[ARCH], *RANDOM, "--train-subset", "valid", "--batch-size", "8"
 VALIDATION = ["--lr-scheduler", "inverse_sqrt", "--warmup-updates", "10"]
 
 
+def arguments(data_bin, directory, *options):
+    validated = [part for part in commands.TRAINING if part != "--disable-validation"]
+    return [data_bin, "--arch", ARCH, *validated, *MODEL, *VALIDATION, "--save-dir", directory, *options]
+
+
 def train(data_bin, directory, *options) -> list[dict]:
-    arguments = [part for part in commands.TRAINING if part != "--disable-validation"]
-    log = commands.run(
-        "fairseq-train", data_bin, "--arch", ARCH, *arguments, *MODEL, *VALIDATION, "--save-dir", directory, *options
-    )
-    return commands.records(log)
+    return commands.records(commands.run("fairseq-train", *arguments(data_bin, directory, *options)))
 
 
-def train_killed(data_bin, directory, when: str, *options) -> list[dict]:
-    arguments = [part for part in commands.TRAINING if part != "--disable-validation"]
-    log = commands.run_process(
-        *(KILLED, *when.split(), data_bin, "--user-dir", PACKAGE, "--arch", ARCH),
-        *(*arguments, *MODEL, *VALIDATION, "--save-dir", directory, *options),
-        cwd=directory.parent,
-        status=-signal.SIGKILL,
-    )
-    return commands.records(log)
+def train_killed(data_bin, directory, when: str, *options) -> None:
+    given = [*when.split(), *arguments(data_bin, directory, *options), "--user-dir", PACKAGE]
+    commands.run_process(KILLED, *given, cwd=directory.parent, status=-signal.SIGKILL)
 
 
 def test_no_half_written_checkpoint_has_a_final_name(data_bin, tmp_path):
@@ -56,27 +51,11 @@ def test_no_half_written_checkpoint_has_a_final_name(data_bin, tmp_path):
     assert all(torch.equal(resumed[name], value) for name, value in expected.items())
 
 
-# by the published metric, turned around: no validation is better than the first
-NO_PROGRESS = ["--maximize-best-checkpoint-metric", "--batch-size", "61"]
-
-
 def test_patience_goes_on_counting(data_bin, tmp_path):
-    options = [*NO_PROGRESS, "--patience", "2", "--max-epoch", "5"]
-    assert train(data_bin, tmp_path / "whole", *options)[-1]["epoch"] == 3
+    """By the published metric, turned around: no validation is better than the first."""
+    options = ["--maximize-best-checkpoint-metric", "--batch-size", "61", "--patience", "2", "--max-epoch", "5"]
     assert train(data_bin, tmp_path / "parts", *options, "--max-epoch", "2")[-1]["epoch"] == 2
     assert train(data_bin, tmp_path / "parts", *options)[-1]["epoch"] == 3
     # who resets the meters begins anew
-    reset = [*options, "--reset-meters", "--restore-file", tmp_path / "whole" / "checkpoint_last.pt"]
+    reset = [*options, "--reset-meters", "--restore-file", tmp_path / "parts" / "checkpoint_last.pt"]
     assert train(data_bin, tmp_path / "reset", *reset)[-1]["epoch"] == 5
-
-
-def test_patience_of_the_learning_rate_goes_on_counting(data_bin, tmp_path):
-    options = [*NO_PROGRESS, "--lr-scheduler", "reduce_lr_on_plateau", "--warmup-updates", "0", "--lr-patience", "1"]
-    options += ["--lr-shrink", "0.5", "--max-epoch", "4"]
-
-    def rates(records):
-        return {record["epoch"]: float(record["train_lr"]) for record in records if "train_lr" in record}
-
-    assert rates(train(data_bin, tmp_path / "whole", *options)) == {1: 5e-3, 2: 5e-3, 3: 5e-3, 4: 2.5e-3}
-    train(data_bin, tmp_path / "parts", *options, "--max-epoch", "3")
-    assert rates(train(data_bin, tmp_path / "parts", *options)) == {4: 2.5e-3}

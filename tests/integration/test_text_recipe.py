@@ -11,7 +11,7 @@ from integration import commands
 from integration.commands import DECODING
 
 from fairseq_syntax.evaluate.minimal_pairs import write_pairs
-from fairseq_syntax.tools import contrast, export, preprocess, translate, whatif
+from fairseq_syntax.tools import contrast, preprocess, translate, whatif
 from fairseq_syntax.tools.models import load
 from fairseq_syntax.trees.conllu import Sentence, format_sentence
 
@@ -87,9 +87,9 @@ def test_all_translate_alike(raw, data, model, tmp_path):
     assert [i for i in range(60) if found[i] != expected[i]] == ([5] if arch == "lgp_tiny" else [])
     hub = ARCH_MODEL_REGISTRY[arch].from_pretrained(str(folder), "checkpoint_last.pt", str(data)).eval()
     assert hub.translate(lines, **SEARCH) == [found[i] for i in range(60)]
-    # whatever is read at once; an ensemble of twice the model
+    # whatever is read at once
     lines[11:11] = ["", " "]
-    given = ["--path", f"{checkpoint}:{checkpoint}", "--input", str(tmp_path / "in"), "--output", str(tmp_path / "out")]
+    given = ["--path", str(checkpoint), "--input", str(tmp_path / "in"), "--output", str(tmp_path / "out")]
     (tmp_path / "in").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     assert translate.main([str(data), *given, "--cpu", *DECODING[1:]]) == 0
     translations = [found[i] if i != 7 else "" for i in range(60)]
@@ -125,29 +125,25 @@ def test_a_line_that_cannot_be_parsed_is_named_and_others_are_translated(data, m
 
 @pytest.mark.parametrize("model", ["pascal_transformer_tiny"], indirect=True)
 def test_pairs_of_raw_text(raw, data, model, tmp_path):
-    """Minimal pairs and alignments are scored as the same text in pieces is."""
+    """They are scored as the same text in pieces is."""
     _, folder = model
     english, german = ((raw / f"test.{x}").read_text(encoding="utf-8").splitlines()[8:20] for x in ("en", "de"))
     texts = zip(english, german, german[1:] + german[:1], strict=True)
     rows = [dict(zip(("source", "correct", "incorrect"), each, strict=True)) for each in texts]
-    write_pairs(tmp_path / "raw", "en", "de", rows)
     given = ["--path", str(folder / "checkpoint_last.pt"), "--cpu"]
-    pairs = str(tmp_path / "raw")
-    assert contrast.main([str(data), *given, "--pairs", pairs, "--output", str(tmp_path / "raw.json")]) == 0
     recipe = load(given[1], str(data), cpu=True).task.text
     sides = {"source": recipe.source, "correct": recipe.target, "incorrect": recipe.target}
-    write_pairs(tmp_path / "cut", "en", "de", [{name: sides[name].encode(row[name]) for name in row} for row in rows])
-    plain = tmp_path / "data-bin"
-    shutil.copytree(data, plain)
+    plain = shutil.copytree(data, tmp_path / "data-bin")
     (plain / "text.json").unlink()
-    assert (
-        contrast.main(
-            [str(plain), *given, *PARSER, "--pairs", str(tmp_path / "cut"), "--output", str(tmp_path / "cut.json")]
-        )
-        == 0
-    )
-    found, expected = (json.loads((tmp_path / name).read_text())["correct"] for name in ("raw.json", "cut.json"))
-    assert found == pytest.approx(expected, abs=1e-4)
+    write_pairs(tmp_path / "raw", "en", "de", rows)
+    write_pairs(tmp_path / "cut", "en", "de", [{name: sides[name].encode(row[name]) for name in row} for row in rows])
+    scores = []
+    for used, pairs, more in ((data, tmp_path / "raw", []), (plain, tmp_path / "cut", PARSER)):
+        output = tmp_path / f"{pairs.name}.json"
+        files = ["--pairs", str(pairs), "--output", str(output)]
+        assert contrast.main([str(used), *given, *more, *files]) == 0
+        scores.append(json.loads(output.read_text())["correct"])
+    assert scores[0] == pytest.approx(scores[1], abs=1e-4)
 
 
 def test_work_is_not_done_twice(raw, data, tmp_path, monkeypatch, capsys):
@@ -173,11 +169,10 @@ def test_work_is_not_done_twice(raw, data, tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("model", ["pascal_transformer_tiny"], indirect=True)
 @pytest.mark.parametrize("what", ["source dictionary", "text recipe"])
-def test_other_data_are_refused(raw, data, model, tmp_path, what):
+def test_other_data_are_refused(data, model, tmp_path, what):
     """By whatever loads a checkpoint, and a run that would go on from it."""
     arch, folder = model
-    other = tmp_path / "data-bin"
-    shutil.copytree(data, other)
+    other = shutil.copytree(data, tmp_path / "data-bin")
     if what == "source dictionary":
         for language in ("en", "de"):
             path = other / f"dict.{language}.txt"
@@ -188,30 +183,8 @@ def test_other_data_are_refused(raw, data, model, tmp_path, what):
         recipe["source"]["lowercase"] = False
         (other / "text.json").write_text(json.dumps(recipe))
     message = f"trained on other data than {other}, with another .*{what}"
-    checkpoint = folder / "checkpoint_last.pt"
     with pytest.raises(ValueError, match=message):
-        commands.run("fairseq-generate", other, "--path", checkpoint, *DECODING, "-s", "en", "-t", "de")
-    with pytest.raises(ValueError, match=message):
-        load(str(checkpoint), str(other), cpu=True)
+        load(str(folder / "checkpoint_last.pt"), str(other), cpu=True)
     shutil.copytree(folder, tmp_path / "run")
     with pytest.raises(ValueError, match=f"checkpoint_last.pt: the model was {message}"):
         commands.train(other, tmp_path / "run", arch, "--task", "syntax_translation", "--max-update", 4, "-t", "de")
-
-
-def test_an_exported_model_takes_the_recipe_with_it(raw, data, tmp_path):
-    """Raw text in, raw text out, by CTranslate2."""
-    pytest.importorskip("ctranslate2")
-    arch = "planted_transformer_tiny"
-    commands.train(data, tmp_path, arch, *commands.OPTIONS[arch], "--max-update", 1)
-    checkpoint, served = str(commands.scatter(tmp_path / "checkpoint_last.pt")), str(tmp_path / "served")
-    assert export.main([str(data), "--path", checkpoint, "--to", "ctranslate2", "--output", served, "--cpu"]) == 0
-    outputs = []
-    (tmp_path / "in").write_text(
-        "".join((raw / f"{name}.en").read_text("utf-8") for name in ("test", "train")), "utf-8"
-    )
-    for place in ([served], [str(data), "--path", checkpoint]):
-        given = ["--input", str(tmp_path / "in"), "--output", str(tmp_path / "out"), "--overwrite", "--cpu"]
-        assert translate.main([*place, *given, "--beam", "1", "--max-len-b", "25"]) == 0
-        outputs.append((tmp_path / "out").read_text(encoding="utf-8").splitlines())
-    assert outputs[0] == outputs[1] and len(set(outputs[0])) > 10
-    assert not any("@@" in line or " ." in line for line in outputs[0])

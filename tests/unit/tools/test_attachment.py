@@ -49,7 +49,7 @@ def test_baselines_alone(gold, run):
     assert sorted(rows) == [["VERB", "NOUN", "50.0", "0.0", "100.0"], ["VERB", "PRON", "50.0", "100.0", "0.0"]]
 
 
-def test_record(gold, run, tmp_path, capsys):
+def test_record(gold, run, tmp_path):
     """Unrounded what the tables say; nothing that is there is replaced unasked."""
     predicted, output = tmp_path / "predicted.conllu", tmp_path / "record.json"
     predicted.write_text(PUNCTUATED.replace("I\t_\tPRON\t_\t_\t2", "I\t_\tX\t_\t_\t3"))
@@ -65,18 +65,12 @@ def test_record(gold, run, tmp_path, capsys):
         assert {str(one["words"]) for one in of} == {words}
     run("--gold", gold, "--predicted", predicted, "--output", output, status=1)
     assert f"{output}: exists already; give --overwrite" in run.said
-    gold.write_text(PUNCTUATED.replace("obj", "iobj"))
-    run("--gold", gold, "--predicted", predicted, "--output", output, "--overwrite")
-    assert json.loads(output.read_text())["digest"] != found["digest"]
-    assert attachment.main(["--gold", str(gold), "--predicted", str(predicted), "--output", "-"]) == 0
-    assert json.loads(capsys.readouterr().out)["words"] == 5
 
 
-@pytest.mark.parametrize("options", [[], ["--evidence", "marginals", "--decoder", "eisner"]])
-def test_a_model_scores_as_its_trees(latent, trained, run, tmp_path, options, capsys):
+def test_a_model_scores_as_its_trees(latent, trained, run, tmp_path, capsys):
+    options = ["--evidence", "marginals", "--decoder", "eisner"]
     model = [latent.data, "--path", trained("sa_nmt_shared_tiny"), "--cpu", *options]
-    gold = f"{latent.text}.en.conllu"
-    output = tmp_path / "trees.conllu"
+    gold, output = f"{latent.text}.en.conllu", tmp_path / "trees.conllu"
     assert look.main([*map(str, [*model, "--input", gold, "--output", output])]) == 0
     capsys.readouterr()
     by_model, grammar = run(*model, "--gold", gold, "--grammar")
@@ -87,14 +81,11 @@ def test_a_model_scores_as_its_trees(latent, trained, run, tmp_path, options, ca
     assert len(grammar) > 10 and grammar[1:] == grammar_of_file[1:]
 
 
-def test_collapsed_ranges(gold, run, tmp_path):
-    collapsed = run("--gold", gold, "--collapse-ranges")
+def test_collapsed_ranges(gold, run):
+    """Predicted trees may be over either words."""
+    shares = run("--gold", gold, "--collapse-ranges", "--predicted", gold)[0]
     assert "1 sentences, 4 words, 3 of them not punctuation" in run.said
-    assert collapsed != run("--gold", gold)
-    # the trees may be over either
-    predicted = tmp_path / "predicted.conllu"
-    predicted.write_text(PUNCTUATED)
-    assert run("--gold", gold, "--collapse-ranges", "--predicted", predicted)[0][1][1:] == ["100.0"] * 3
+    assert shares[1][1:] == ["100.0"] * 3
 
 
 # --- grammar, and how sure a model is -------------------------------------------------------------------------------
@@ -114,13 +105,13 @@ def test_how_sure_a_model_is(treebank, trained_parser, run):
 
 def test_words_are_cased_as_the_model_was_trained(treebank, trained_parser, run, tmp_path):
     """Lower-cased for a dictionary without capitals, or for a parser that was trained so."""
-    gold, upper, other = treebank / "valid.conllu", tmp_path / "upper.conllu", tmp_path / "other.conllu"
+    gold, upper = treebank / "valid.conllu", tmp_path / "upper.conllu"
     rows = [line.split("\t") for line in gold.read_text().splitlines()]
-    for path, change in ((upper, str.upper), (other, "{}z".format)):
-        path.write_text("".join("\t".join([*row[:1], *map(change, row[1:2]), *row[2:]]) + "\n" for row in rows))
+    upper.write_text("".join("\t".join([*row[:1], *map(str.upper, row[1:2]), *row[2:]]) + "\n" for row in rows))
     model = treebank, "--path", trained_parser(), "--cpu"
     assert run(*model, "--gold", upper) == run(*model, "--gold", gold) and "unknown to the model" not in run.said
-    run(*model, "--gold", other)
+    upper.write_text(upper.read_text().replace("DOG", "DOGZ").replace("THE", "THEZ"))
+    run(*model, "--gold", upper)
     assert "are unknown to the model; the text must be segmented and cased as in training" in run.said
     loaded = load(str(trained_parser()), str(treebank), cpu=True)
     loaded.task.source_dictionary.add_symbol("Dogs")

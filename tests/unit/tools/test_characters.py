@@ -1,8 +1,6 @@
 """fairseq-syntax characters."""
 
 import gzip
-import io
-import sys
 
 import pytest
 
@@ -31,18 +29,7 @@ def test_files_plain_and_packed(text, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again.gz", "more.gz", "new", "text"]
 
 
-def pipe(monkeypatch, capsys, data: bytes, *options):
-    """(status, stdout, stderr) with some bytes on stdin."""
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="ascii"))
-    status = main(list(options))
-    return (status, *capsys.readouterr())
-
-
-def test_standard_streams(monkeypatch, capsys):
-    assert pipe(monkeypatch, capsys, TEXT.encode()) == (0, CHARACTERS, "")
-    assert pipe(monkeypatch, capsys, CHARACTERS.encode(), "--restore") == (0, "Eine Gruppe\n\na_b\n", "")
-
-
-def test_repeated_pairs_of_words(monkeypatch, capsys):
-    characters = "a ▁ b ▁ a ▁ b ▁ c ▁ a ▁ b\n".encode()
-    assert pipe(monkeypatch, capsys, characters, "--restore", "--dedup", "adjacent")[:2] == (0, "a b c a b\n")
+def test_repeated_pairs_of_words(tmp_path, capsys):
+    (tmp_path / "repeated").write_text("a ▁ b ▁ a ▁ b ▁ c ▁ a ▁ b\n")
+    assert main(["--input", str(tmp_path / "repeated"), "--restore", "--dedup", "adjacent"]) == 0
+    assert capsys.readouterr().out == "a b c a b\n"

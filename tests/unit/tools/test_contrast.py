@@ -12,13 +12,12 @@ import pytest
 from integration import commands
 
 from fairseq_syntax.evaluate.minimal_pairs import write_pairs
-from fairseq_syntax.tools import contrast, perturb
+from fairseq_syntax.tools import contrast
 from fairseq_syntax.tools.models import Loaded, load
 from fairseq_syntax.trees.conllu import format_sentence, read_conllu
 from fairseq_syntax.trees.edits import edited
 
 SEARCH = ["--beam", 3, "--max-len-b", 12]
-ARCHITECTURES = ["transformer_tiny", "pascal_transformer_tiny", "chen17_tiny", "sa_nmt_shared_tiny"]
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +62,7 @@ def reference_scores(latent, checkpoint):
     return {n: (mean * math.log(2), sizes[n]) for n, mean in means.items()}
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", ["pascal_transformer_tiny", "sa_nmt_shared_tiny"])
 def test_scores_are_those_of_fairseq_generate(arch, latent, trained, pairs, scored):
     expected = reference_scores(latent, trained(arch))
     assert sorted(expected) == list(range(len(pairs.rows)))
@@ -73,39 +72,24 @@ def test_scores_are_those_of_fairseq_generate(arch, latent, trained, pairs, scor
     np.testing.assert_allclose(scored(arch)["correct"], sums, atol=1e-3)
 
 
-@pytest.mark.parametrize(("arch", "left"), zip(ARCHITECTURES, [True, True, False, True], strict=True))
+@pytest.mark.parametrize(("arch", "left"), [("pascal_transformer_tiny", True), ("chen17_tiny", False)])
 def test_a_batch_scores_as_one_sentence_does_on_either_padding_side(arch, left, latent, trained, pairs):
     loaded = load(str(trained(arch)), str(latent.data), cpu=True)
     cfg = loaded.task.cfg
     cfg.parser, cfg.parser_model, cfg.left_pad_source = "conllu", pairs.trees[-1], left
-    members = [(row["correct"], row["incorrect"]) for row in pairs.rows]
-    places = [str(i) for i in range(len(members))]
-
-    def score(chosen, tokens):
-        chosen = list(chosen)
-        return loaded.forced_scores(
-            *([pairs.rows[i]["source"] for i in chosen], [members[i] for i in chosen]),
-            *([places[i] for i in chosen], tokens),
-        ).total.reshape(-1, 2)
-
     vars(loaded.task).pop("live", None)
-    every = range(len(members))
-    together, small = score(every, 10000), score(every, 1)
-    alone = np.concatenate([score([i], 10000) for i in every])
-    np.testing.assert_allclose(together, small, atol=1e-4)
-    np.testing.assert_allclose(together, alone, atol=1e-4)
-    exchanged = [members[i][::-1] for i in every]
-    swapped = loaded.forced_scores([row["source"] for row in pairs.rows], exchanged, places).total.reshape(-1, 2)
-    np.testing.assert_allclose(swapped[:, ::-1], together, atol=1e-4)
+    sources = [row["source"] for row in pairs.rows]
+    members = [(row["correct"], row["incorrect"]) for row in pairs.rows]
 
+    def score(rows, tokens=10000):
+        given = [sources[i] for i in rows], [members[i] for i in rows], [str(i) for i in rows]
+        return loaded.forced_scores(*given, tokens).total.reshape(-1, 2)
 
-def test_the_parse_is_used(pairs, scored, tmp_path):
-    """Another tree, another score."""
-    before = scored("pascal_transformer_tiny")
-    worse = tmp_path / "left.conllu"
-    assert perturb.main(["--input", pairs.trees[-1], "--output", str(worse), "--trees", "left"]) == 0
-    after = scored("pascal_transformer_tiny", "--parser-model", worse)
-    assert np.abs(np.subtract(before["correct"], after["correct"])).max() > 1e-3
+    together = score(range(len(members)))
+    np.testing.assert_allclose(score(range(len(members)), 1), together, atol=1e-4)
+    np.testing.assert_allclose(np.concatenate([score([i]) for i in range(len(members))]), together, atol=1e-4)
+    members = [member[::-1] for member in members]
+    np.testing.assert_allclose(score(range(len(members)))[:, ::-1], together, atol=1e-4)
 
 
 def test_tables_and_records(latent, trained, pairs, scored, run, tmp_path):
@@ -128,9 +112,8 @@ def test_what_does_not_go_together_is_said_before_anything_is_scored(
 ):
     scored("transformer_tiny")
     monkeypatch.setattr(Loaded, "forced_scores", None)
-    beside = ["--beside", tmp_path / "transformer_tiny.json"]
-    given = ["--path", trained("transformer_tiny"), "--cpu", "--pairs", pairs.folder, *beside]
-    run(latent.data, *given, "--name", "mean", "--score", "mean", status=1)
+    given = ["--path", trained("transformer_tiny"), "--cpu", "--pairs", pairs.folder, "--name", "mean"]
+    run(latent.data, *given, "--score", "mean", "--beside", tmp_path / "transformer_tiny.json", status=1)
     assert "have different --score" in run.said
 
 
@@ -146,51 +129,47 @@ def test_unknown_words_and_ties_are_told(latent, trained, run, tmp_path):
 def tree_pairs(latent, trained, tmp_path_factory):
     """Pairs of which every second has the translations that PASCAL makes under the two trees."""
     folder = tmp_path_factory.mktemp("pairs")
-    checkpoint, rows, kept = trained("pascal_transformer_tiny"), [], []
     trees = list(read_conllu(f"{latent.text}.en.conllu"))
+    chains = [edited(tree, {w: w - 1 for w in range(1, len(tree) + 1)}) if len(tree) > 1 else tree for tree in trees]
     lines = Path(f"{latent.text}.en").read_text().splitlines()
-    others = [edited(tree, {w: w - 1 for w in range(1, len(tree) + 1)}) if len(tree) > 1 else tree for tree in trees]
-    for name, sentences in (("trees", trees), ("other", others)):
-        (folder / f"{name}.conllu").write_text("".join(map(format_sentence, sentences)))
-    made = []
-    for name in ("trees", "other"):
-        parser = ["--parser", "conllu", "--parser-model", folder / f"{name}.conllu"]
-        given = ["--input", f"{latent.text}.en", "--cpu", *SEARCH, *parser]
-        found = commands.hypotheses(commands.run("fairseq-interactive", latent.data, "--path", checkpoint, *given))
-        made.append([found[number][1] for number in range(len(lines))])
-    for number, (source, one, other) in enumerate(zip(lines, *made, strict=True)):
-        if one != other:
-            other = other if len(kept) % 2 == 0 else f"{one} {one}"
-            rows.append({"source": source, "correct": one, "incorrect": other})
-            kept.append(number)
+    sentences, made = {"trees": trees, "other": chains}, {}
+    for name in sentences:
+        (folder / "conllu").write_text("".join(map(format_sentence, sentences[name])))
+        given = ["--path", trained("pascal_transformer_tiny"), "--cpu", *SEARCH, "--input", f"{latent.text}.en"]
+        given += ["--parser", "conllu", "--parser-model", folder / "conllu"]
+        made[name] = commands.hypotheses(commands.run("fairseq-interactive", latent.data, *given))
+    kept = [number for number in range(len(lines)) if made["trees"][number][1] != made["other"][number][1]]
+    rows = []
+    for i, number in enumerate(kept):
+        right, other = (made[name][number][1] for name in sentences)
+        rows.append({"source": lines[number], "correct": right, "incorrect": f"{right} {right}" if i % 2 else other})
     write_pairs(folder / "pairs", "en", "de", rows)
-    for name, sentences in (("trees", trees), ("other", others)):
-        chosen = "".join(format_sentence(sentences[number]) for number in kept)
+    for name, of in sentences.items():
+        chosen = "".join(format_sentence(of[number]) for number in kept)
         (folder / "pairs" / f"{name}.en.conllu").write_text(chosen)
     return SimpleNamespace(folder=folder / "pairs", size=len(kept))
 
 
 def test_counts_over_pairs_of_trees(latent, trained, run, tree_pairs, tmp_path):
-    pairs, model = (
-        tree_pairs,
-        [latent.data, "--path", trained("pascal_transformer_tiny"), "--cpu", "--both-trees", *SEARCH],
-    )
-    assert pairs.size >= 3
-    kept = tmp_path / "record.json"
-    output = run(*model, "--pairs", pairs.folder, "--format", "tsv", "--output", kept)
-    rows = {row[0]: row[1:3] for row in programs.tables(output)[0][1:]}
-    half = (pairs.size + 1) // 2
-    assert rows["translation under the tree = its reference"] == [str(pairs.size)] * 2
-    assert rows["translation under the other tree = its reference"] == [str(pairs.size), str(half)]
-    assert rows["both translations"] == [str(pairs.size), str(half)]
-    assert rows["the same translation under both"] == [str(pairs.size), "0"]
+    model = [latent.data, "--path", trained("pascal_transformer_tiny"), "--cpu", "--both-trees", *SEARCH]
+    model += ["--pairs", tree_pairs.folder]
+    size, half, kept = tree_pairs.size, (tree_pairs.size + 1) // 2, tmp_path / "record.json"
+    assert size >= 3
+    rows = {row[0]: row[1:3] for row in programs.tables(run(*model, "--format", "tsv", "--output", kept))[0][1:]}
+    expected = {
+        "translation under the tree = its reference": [str(size), str(size)],
+        "translation under the other tree = its reference": [str(size), str(half)],
+        "both translations": [str(size), str(half)],
+        "the same translation under both": [str(size), "0"],
+    }
+    assert expected.items() <= rows.items()
     # the record has what the table says, pair by pair
     record = json.loads(kept.read_text(encoding="utf8"))
-    assert record["counts"] == {name: int(cells[1]) for name, cells in rows.items()} and record["pairs"] == pairs.size
+    assert record["counts"] == {name: int(cells[1]) for name, cells in rows.items()} and record["pairs"] == size
     right = [found == wanted for found, wanted in zip(record["translations"], record["references"], strict=True)]
-    assert right == [i % 2 == 0 for i in range(pairs.size)]
-    run(*model, "--pairs", pairs.folder, "--output", kept, status=1)
+    assert right == [i % 2 == 0 for i in range(size)]
+    run(*model, "--output", kept, status=1)
     assert "--overwrite" in run.said
-    (pairs.folder / "other.en.conllu").unlink()
-    run(*model, "--pairs", pairs.folder, status=1)
+    (tree_pairs.folder / "other.en.conllu").unlink()
+    run(*model, status=1)
     assert "0 files other.*.conllu; each pair needs both trees" in run.said

@@ -3,21 +3,17 @@
 import gzip
 import io
 import os
-import signal
 import subprocess
 import sys
 import threading
-import time
-from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from fairseq_syntax import files
-from fairseq_syntax.data.parsers import stanza
-from fairseq_syntax.preparation.parsing import shard_bounds
-from fairseq_syntax.tools import parse
+from fairseq_syntax.data.parsers import ParserOptions, stanza
+from fairseq_syntax.preparation.parsing import parser_settings, shard_bounds
 from fairseq_syntax.tools.parse import main
 from fairseq_syntax.trees.conllu import Sentence, TreeFormatError, format_sentence, read_conllu
 
@@ -84,21 +80,11 @@ def failed(capsys, *arguments):
 @pytest.mark.parametrize("chunk", [1, 3, 1000])
 def test_one_tree_a_line(fake, text, tmp_path, chunk):
     target = tmp_path / "new" / "trees.conllu"
+    text.write_bytes(b"\xef\xbb\xbf" + text.read_bytes().replace(b"\n", b"\r\n"))
     assert run(text, target, "--chunk", chunk) == 0
     assert target.read_text(encoding="utf-8") == expected(WORDS)
-    assert [tree.forms for tree in read_conllu(target)] == WORDS
     assert os.listdir(target.parent) == ["trees.conllu"]
     assert fake.calls == -(-len(WORDS) // chunk)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [lambda data: data.replace(b"\n", b"\r\n"), lambda data: data.rstrip(b"\n"), lambda data: b"\xef\xbb\xbf" + data],
-)
-def test_line_ends_and_byte_order_mark(fake, text, tmp_path, change):
-    text.write_bytes(change(text.read_bytes()))
-    assert run(text, tmp_path / "out") == 0
-    assert (tmp_path / "out").read_text(encoding="utf-8") == expected(WORDS)
 
 
 @pytest.mark.parametrize("space", ["\u00a0", "\u2028", "\t", "\x1f"])
@@ -109,19 +95,16 @@ def test_spaces_at_which_programs_do_not_agree_are_refused(fake, text, tmp_path,
     assert f"{text}:2: contains U+{ord(space):04X}, a space to fairseq" in message
     command = message.partition("make it one: ")[2].replace("OLD", f"'{text}'").replace("NEW", f"'{tmp_path / 'new'}'")
     subprocess.run(command, shell=True, check=True)
-    assert run(tmp_path / "new", tmp_path / "out") == 0
-    assert [tree.forms for tree in read_conllu(tmp_path / "out")] == [["the", "dog"], ["the", "cat"]]
+    assert (tmp_path / "new").read_text() == "the dog\nthe cat\n"
 
 
 def test_gzip_in_and_out(fake, text, tmp_path):
     packed = tmp_path / "text.gz"
     packed.write_bytes(gzip.compress(text.read_bytes()))
-    assert run(packed, tmp_path / "a.conllu.gz") == 0
-    content = (tmp_path / "a.conllu.gz").read_bytes()
-    assert gzip.decompress(content).decode("utf-8") == expected(WORDS)
-    assert run(text, tmp_path / "b.conllu.gz", "--chunk", 2) == 0
-    assert (tmp_path / "b.conllu.gz").read_bytes() == content
-    assert content[4:8] == b"\0" * 4  # no time of writing, or the bytes differ a second later
+    for source, output in ((packed, tmp_path / "a.conllu.gz"), (text, tmp_path / "b.conllu.gz")):
+        assert run(source, output, "--chunk", 2) == 0
+        assert gzip.decompress(output.read_bytes()).decode("utf-8") == expected(WORDS)
+    assert output.read_bytes()[4:8] == b"\0" * 4  # no time of writing, or the bytes differ a second later
 
 
 @pytest.mark.parametrize("count", [3, 11])
@@ -136,26 +119,23 @@ def test_shards_are_the_whole(fake, text, tmp_path, count):
     assert max(sizes) - min(sizes) == 1
 
 
-@pytest.mark.parametrize("kind, line", [("subword_nmt", "un@@ do it"), ("sentencepiece", "\u2581un do \u2581it")])
-def test_subwords_are_joined(fake, tmp_path, kind, line):
-    (tmp_path / "text").write_text(line + "\n", encoding="utf-8")
-    assert run(tmp_path / "text", tmp_path / "out", "--subword-type", kind) == 0
-    assert [tree.forms for tree in read_conllu(tmp_path / "out")] == [["undo", "it"]]
-
-
 @pytest.mark.parametrize(
-    ("line", "options", "said"),
+    ("line", "kind", "said"),
     [
-        ("▁the ▁pre train", (), "1 of 2 lines have subwords (@@ or ▁), which are parsed as words; give --subword"),
-        ("the pre@@ train ed", ("--subword-type", "subword_nmt"), None),
-        ("it &apos;s", (), "1 of 2 lines have words such as &apos;"),
+        ("▁un do ▁it", "none", "1 of 2 lines have subwords (@@ or ▁), which are parsed as words; give --subword-type"),
+        ("undo it &apos;s", "none", "1 of 2 lines have words such as &apos;"),
+        ("un@@ do it", "subword_nmt", None),
+        ("▁un do ▁it", "sentencepiece", None),
     ],
 )
-def test_subwords_and_escapes_are_counted(fake, tmp_path, capsys, line, options, said):
+def test_subwords_are_joined_or_told_of(fake, tmp_path, capsys, line, kind, said):
     (tmp_path / "text").write_text(f"{line}\na b\n", encoding="utf-8")
-    run(tmp_path / "text", tmp_path / "out", *options)
+    assert run(tmp_path / "text", tmp_path / "out", "--subword-type", kind) == 0
     error = capsys.readouterr().err
-    assert "warning" not in error if said is None else f"text: {said}" in error
+    if said:
+        assert f"text: {said}" in error
+    else:
+        assert "warning" not in error and next(read_conllu(tmp_path / "out")).forms == ["undo", "it"]
 
 
 def test_stdin_and_stdout(fake, text, monkeypatch, capfdbinary):
@@ -228,22 +208,19 @@ def test_other_input_and_other_settings_are_noticed(fake, text, tmp_path, capsys
     assert len(list(folder.glob("[0-9]*.conllu"))) == 2 and not (tmp_path / "out").exists()
 
 
-def test_another_parser_in_a_file_of_the_same_name_and_size_is_noticed(fake, text, tmp_path, monkeypatch, capsys):
-    model = tmp_path / "model.pt"
-    monkeypatch.setattr(parse, "load_parser", fake)
-    fake.fail_at = 2
-    arguments = [text, tmp_path / "out", "--chunk", 2, "--parser", "checkpoint", "--parser-model", model]
-    for content in ("one", "two"):
-        model.write_text(content)
-        message = failed(capsys, *arguments)
-    assert "was begun with another text or other settings" in message
-
-
 def test_settings_may_change_before_the_first_tree(fake, text, tmp_path):
     """A model file that did not load must not be in the way of the right one."""
     begun(fake, text, tmp_path / "out", 2, 0)
     assert run(text, tmp_path / "out", "--parser-language", "de") == 0
-    assert (tmp_path / "out").read_text(encoding="utf-8") == expected(WORDS)
+
+
+def test_settings_have_what_is_in_the_files_of_models(tmp_path):
+    found = []
+    for content in ("one", "two"):
+        (tmp_path / "model.pt").write_text(content)
+        options = ParserOptions(parser_model=str(tmp_path / "model.pt"))
+        found.append(parser_settings("checkpoint", options))
+    assert found[0] != found[1]
 
 
 def test_two_processes_do_not_write_one_file(fake, text, tmp_path, capsys):
@@ -262,47 +239,10 @@ def test_interrupt(fake, text, tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
-# --- what is wrong ----------------------------------------------------------------------------
-
-
-def test_text_that_ends_inside_a_word(fake, text, tmp_path, capsys):
-    text.write_bytes(b"fine\nhalf@@\n")
-    assert "text.en:2: the text ends inside" in failed(capsys, text, tmp_path / "out", "--subword-type", "subword_nmt")
-    assert not (tmp_path / "out").exists()
-
-
-# --- with Stanza, in processes of their own ---------------------------------------------------
-
-
-def command(*arguments):
-    return [sys.executable, "-m", "fairseq_syntax", "parse", *map(str, arguments)]
-
-
-def test_killed_run_resumes_to_the_same_trees(real_data, tmp_path):
-    text, target = tmp_path / "text.en", tmp_path / "out.conllu"
-    with open(real_data / "multi30k" / "test_2016_flickr.en", encoding="utf-8") as lines:
-        text.write_text("".join(islice(lines, 300)), encoding="utf-8")
-    models, folder = real_data / "stanza_en", Path(f"{target}.chunks")
-    options = ["--parser-tagger", models / "tagger.pt", "--parser-model", models / "parser.pt"]
-    options += ["--parser-device", "cpu", "--chunk", 5]
-    process = subprocess.Popen(command("--input", text, "--output", target, *options), stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 120
-    while len(list(folder.glob("[0-9]*.conllu"))) < 2:
-        assert process.poll() is None and time.monotonic() < deadline, process.stderr.read()
-        time.sleep(0.002)
-    process.kill()
-    process.communicate(timeout=60)
-    assert not target.exists(), "the run was over before it was stopped"
-    assert process.returncode == -signal.SIGKILL
-    assert run(text, target, *options) == 0
-    assert run(text, tmp_path / "whole.conllu", *options) == 0
-    assert target.read_bytes() == (tmp_path / "whole.conllu").read_bytes()
-
-
-def test_closed_stdout_is_no_traceback(text, tmp_path):
+def test_closed_stdout_is_no_traceback(tmp_path):
     """As `fairseq-syntax parse | head -1`."""
     (tmp_path / "blank").write_text("\n" * 200_000)  # needs no model
-    blank = command("--input", tmp_path / "blank")
+    blank = [sys.executable, "-m", "fairseq_syntax", "parse", "--input", tmp_path / "blank"]
     process = subprocess.Popen(blank, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.readline()
     process.stdout.close()

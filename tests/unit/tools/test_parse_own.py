@@ -21,19 +21,6 @@ def checkpoint(trained_parser):
     return trained_parser()
 
 
-@pytest.fixture
-def text(tmp_path):
-    path = tmp_path / "text.en"
-    path.write_text(TEXT, encoding="utf-8")
-    return path
-
-
-def run(source, target, checkpoint, *options):
-    arguments = ["--input", source, "--output", target, "--parser", "checkpoint", "--parser-model", checkpoint]
-    arguments += ["--parser-device", "cpu", *options]
-    return main([str(argument) for argument in arguments])
-
-
 # --- the parser ---------------------------------------------------------------------------------------------------
 
 
@@ -90,19 +77,13 @@ def test_the_root_and_no_other_word_is_labelled_root(checkpoint, label, monkeypa
     assert others == {"amod"} if label == "amod" else others and "root" not in others
 
 
-def test_lower_case(trained_parser):
-    path = trained_parser("--lgp-lowercase")
-    parser = OwnParser(path, device="cpu")
+def test_lower_case_and_tags_of_another_set(trained_parser):
+    """The latter are not written."""
+    parser = OwnParser(trained_parser("--lgp-lowercase", "--lgp-pos-column", "xpos"), device="cpu")
     upper, lower = parser.parse([["THE", "Dog", "RUNS", "."], ["the", "dog", "runs", "."]])
     assert upper.forms == ["THE", "Dog", "RUNS", "."]
-    assert (upper.heads, upper.upos, upper.deprels) == (lower.heads, lower.upos, lower.deprels)
-
-
-def test_tags_of_another_set_are_not_written(trained_parser):
-    path = trained_parser("--lgp-pos-column", "xpos")
-    parser = OwnParser(path, device="cpu")
-    assert "VBZ" in parser.model.pos
-    assert parser.parse([["the", "dog", "runs", "."]])[0].upos == ["_"] * 4
+    assert (upper.heads, upper.deprels) == (lower.heads, lower.deprels)
+    assert "VBZ" in parser.model.pos and upper.upos == ["_"] * 4
 
 
 def test_what_cannot_be_parsed(checkpoint):
@@ -117,39 +98,13 @@ def test_what_cannot_be_parsed(checkpoint):
 
 def test_a_sentence_that_is_too_long_goes_without_a_parse(checkpoint, tmp_path, capsys):
     (tmp_path / "text").write_text("x\nthe dog runs .\nthe dog .\n" + "a " * 1024 + "\n")
-    assert run(tmp_path / "text", tmp_path / "out", checkpoint, "--shard", "1/2", "--chunk", 1) == 0
+    options = ["--parser", "checkpoint", "--parser-model", str(checkpoint), "--parser-device", "cpu"]
+    files = ["--input", str(tmp_path / "text"), "--output", str(tmp_path / "out")]
+    assert main([*files, *options, "--shard", "1/2", "--chunk", "1"]) == 0
     [said] = [line for line in capsys.readouterr().err.splitlines() if "without a parse" in line]
     assert f"{tmp_path}/text:4: 1024 words, but the parser reads at most 1023; " in said
     short, long = read_conllu(tmp_path / "out")
     assert not long.is_parsed and long.forms == ["a"] * 1024 and short.is_parsed
-
-
-def test_resuming(checkpoint, tmp_path, monkeypatch):
-    text = tmp_path / "text"
-    text.write_text("".join(f"{' '.join(words * 3)}\n" for words in WORDS), encoding="utf-8")
-    options = ["--chunk", "2"]
-    assert run(text, tmp_path / "whole", checkpoint, *options) == 0
-    calls = 0
-    original = OwnParser.parse
-
-    def fail(self, sentences):
-        nonlocal calls
-        calls += 1
-        if calls == 3:
-            raise TreeFormatError("stopped")
-        return original(self, sentences)
-
-    monkeypatch.setattr(OwnParser, "parse", fail)
-    assert run(text, tmp_path / "out", checkpoint, *options) == 1
-    monkeypatch.undo()
-    assert run(text, tmp_path / "out", checkpoint, *options) == 0
-    assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
-
-
-def test_wrong_device(checkpoint, text, tmp_path, capsys):
-    assert run(text, tmp_path / "out", checkpoint, "--parser-device", "meteor") == 1
-    message = capsys.readouterr().err
-    assert "device meteor" in message and "Traceback" not in message
 
 
 def test_words_with_spaces_are_read_whole_by_every_program(checkpoint, treebank):

@@ -1,7 +1,8 @@
 """fairseq-syntax: the program and its verbs."""
 
-import argparse
 import os
+import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -62,13 +63,12 @@ def test_wrong_usage_of_a_verb(verb, line, message, capsys, monkeypatch, tmp_pat
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("start", [["fairseq-syntax"], [sys.executable, "-m", "fairseq_syntax"]])
-def test_both_ways_to_start_it(start, repository):
+def test_it_starts_as_a_module(repository):
     def run(*arguments):
-        return subprocess.run([*start, *arguments], cwd=repository, capture_output=True, text=True, timeout=60)
+        command = [sys.executable, "-m", "fairseq_syntax", *arguments]
+        return subprocess.run(command, cwd=repository, capture_output=True, text=True, timeout=60)
 
     assert run("--version").stdout == f"fairseq-syntax {__version__}\n"
-    assert Path(run("dir").stdout.strip()) == Path(program.__file__).resolve().parent.parent
     done = run("characters", "--input", "nowhere")
     assert done.returncode == 1 and done.stderr.count("\n") == 1
 
@@ -76,6 +76,7 @@ def test_both_ways_to_start_it(start, repository):
 HEAVY = """
 import contextlib, io, sys
 from fairseq_syntax.cli import program
+from fairseq_syntax.trees.conllu import read_conllu
 heavy = {"torch", "fairseq", "numpy", "scipy", "matplotlib", "sacrebleu", "stanza", "spacy", "omegaconf"}
 for line in sys.argv[1:]:
     with contextlib.redirect_stdout(out := io.StringIO()), contextlib.suppress(SystemExit):
@@ -92,11 +93,8 @@ def test_help_loads_nothing_heavy(repository):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    ("script", "verb"), [("binarize", "preprocess"), ("linearize", "linearize"), ("parse", "parse")]
-)
-def test_scripts_of_a_checkout_run_from_anywhere(script, verb, repository, tmp_path):
-    """And leave somebody else's modules of their names importable."""
+@pytest.mark.parametrize(("script", "verb"), [("linearize", "linearize"), ("parse", "parse")])
+def test_scripts_of_a_checkout_leave_modules_of_their_names_importable(script, verb, repository, tmp_path):
     (tmp_path / f"{script}.py").touch()
     (tmp_path / "sitecustomize.py").write_text(
         f"import atexit, importlib.util\natexit.register(lambda: print(importlib.util.find_spec('{script}').origin))\n"
@@ -108,46 +106,22 @@ def test_scripts_of_a_checkout_run_from_anywhere(script, verb, repository, tmp_p
     assert done.stdout.splitlines()[-1] == str(tmp_path / f"{script}.py")
 
 
-def test_completion_knows_the_verbs_and_their_options(capsys):
+def test_completion_knows_the_verbs_and_their_options(capsys, monkeypatch):
     pytest.importorskip("shtab")
     assert program.main(["--completion", "bash"]) == 0
     script = capsys.readouterr().out
     assert f"=({' '.join(program.VERBS)})" in script.replace("'", "") and "--collapse-ranges" in script
-    done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True)
-    assert done.returncode == 0, done.stderr
-
-
-def test_completion_names_the_package_that_it_needs(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "shtab", None)
     assert program.main(["--completion", "bash"]) == 1
     said = "fairseq-syntax --completion: needs shtab, which is not installed; pip install shtab\n"
     assert capsys.readouterr().err == said
 
 
-def parsers(parser):
-    """A parser and those of its commands."""
-    yield parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for command in action.choices.values():
-                yield from parsers(command)
-
-
-def test_an_option_is_called_the_same_in_every_verb():
-    """One name, one place in the program's code, and for those that every verb may have one kind of value."""
-    found = {}
-    for verb in program.VERBS:
-        if verb == "preprocess":
-            continue
-        for parser in parsers(program.load(verb).main.build_parser()):
-            for action in parser._actions:
-                for name in action.option_strings:
-                    found.setdefault(name, {}).setdefault(action.dest, set()).add(verb)
-    assert [name for name, dests in found.items() if len(dests) > 1] == []
-    gone = ("ids", "sentences", "plot", "pictures", "edges", "inputs", "draws")
-    assert not found.keys() & {f"--{name}" for name in gone}
-    assert set(found["--draw"]["draw"]) == {"look", "compare", "whatif"}
-    assert set(found["--first"]["first"]) == {"average"} and "--evidence" in found
+@pytest.mark.parametrize("verb", program.VERBS)
+def test_examples_in_the_help_are_accepted(verb):
+    text = re.sub(r"\\\n\s+", "", program.load(verb).main.documentation).replace("$i", "0")
+    for name, options in re.findall(r"^ +(?:.* \| )?fairseq-syntax ([a-z-]+)([^<&\n]*)", text, re.MULTILINE):
+        program.load(name).main.build_parser().parse_args(shlex.split(options))
 
 
 def test_choices_are_those_of_the_code():

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import programs
 import pytest
 from integration import commands
-from matplotlib import pyplot as plt
 
 from fairseq_syntax.cli import program
 from fairseq_syntax.tools import whatif
@@ -19,17 +18,14 @@ from fairseq_syntax.trees.edits import edited
 
 # architecture, with options of its training -> what fairseq-interactive needs besides
 READERS = {
-    "pascal_transformer_tiny": [],
     "lisa_transformer_tiny": ["--lisa-gold-parses"],
     "tag_transformer_tiny": [],
-    "chen17_tiny": [],
     "lgp_tiny --lgp-graph dep": [],
 }
 TRAINING = {
     "lisa_transformer_tiny": ["--criterion", "label_smoothed_cross_entropy_with_heads"],
     "tag_transformer_tiny": ["--tag-embed-dim", "40"],  # a single label makes a difference
 }
-LATENT = ["sa_nmt_shared_tiny", "fa_nmt_tiny", "lgp_tiny"]
 SEARCH = ["--beam", 3, "--max-len-b", 12]
 SENTENCE = 4
 
@@ -90,9 +86,8 @@ def test_readers_translate_as_under_the_other_tree(reader, latent, trained, run,
         run(arch, "--subset", "test", "--sentence", SENTENCE, *changed.edits, "--format", "tsv", training=training)
     )
     checkpoint = trained(arch, *TRAINING.get(arch, ()), *training)
-    for number, (name, row) in enumerate(zip(("given", "new"), found[1:], strict=True)):
-        text, score = interactive(latent, checkpoint, changed, name, *READERS[reader])
-        assert row[3] == text and float(row[1 + number]) == pytest.approx(score, abs=0.02)
+    text, score = interactive(latent, checkpoint, changed, "new", *READERS[reader])
+    assert found[2][3] == text and float(found[2][2]) == pytest.approx(score, abs=0.02)
     assert found[1][1] != found[1][2], "the tree makes a difference"
     starred = [row for row in trees[1:] if row[3].endswith("*")]
     assert [row[0] for row in starred] == [str(changed.word)] and "(rel2)" in starred[0][3]
@@ -117,24 +112,17 @@ def test_a_tree_comes_from_a_file_a_parser_or_nowhere(run, verb, changed):
     assert "given.conllu:1: the tree is so already; name another --head or --label" in verb.said
 
 
-@pytest.mark.parametrize("arch", LATENT)
+@pytest.mark.parametrize("arch", ["sa_nmt_shared_tiny", "lgp_tiny"])
 def test_latent_heads_are_clamped(arch, latent, trained, run, verb, changed):
-    # without scaling, weights set by hand make FA-NMT so sure of its heads that next to nothing changes
-    training = ["--sa-scaled-heads"] if arch == "fa_nmt_tiny" else []
     given = "--input", changed.folder / "given.conllu", *changed.edits[:2], "--format", "tsv"
-    _, found, _ = tables(run(arch, *given, training=training))
+    _, found, _ = tables(run(arch, *given))
     assert [row[0] for row in found[1:3]] == ["its own", "original"] and len(found) == 4
-    text, score = interactive(latent, trained(arch, *training), changed, "given")
+    text, score = interactive(latent, trained(arch), changed, "given")
     assert found[1][4] == text and float(found[1][1]) == pytest.approx(score, abs=0.02)
     assert len(set(found[1][1:4])) == 3, "all three are different graphs"
     assert verb.said == ""
     _, found, _ = tables(run(arch, "--input", changed.folder / "text", "--format", "tsv"))
     assert [row[0] for row in found[1:]] == ["its own", "its own best"]
-
-
-def test_a_latent_graph_without_trees_is_refused(run, verb):
-    run("lgp_tiny", "--subset", "test", status=1, training=["--lgp-graph", "uni"])
-    assert "lgp_tiny takes no dependency tree" in verb.said
 
 
 def test_models_that_read_no_heads_or_no_labels_say_so(run, verb, changed):
@@ -149,21 +137,12 @@ def test_models_that_read_no_heads_or_no_labels_say_so(run, verb, changed):
     assert "reads no labels, so --label has no effect" in verb.said
 
 
-def test_the_picture_has_both_trees_and_marks_the_arc(run, changed, tmp_path, monkeypatch):
-    kept = []
-    monkeypatch.setattr(plt, "close", kept.append)
-    picture = tmp_path / "whatif.png"
+def test_the_picture_has_both_trees(run, changed, tmp_path):
+    """What marks the arc: unit/pictures/test_dependency_trees.py."""
+    picture = tmp_path / "whatif.svg"
     run("pascal_transformer_tiny", "--input", changed.folder / "given.conllu", *changed.edits, "--draw", picture)
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    (figure,) = [f for f in kept if f is not None and f.findobj(lambda artist: artist.get_gid() == "arc-0-0")]
-    arcs = {
-        a.get_gid(): a.get_linestyle()
-        for a in figure.findobj(lambda artist: (artist.get_gid() or "").startswith("arc-"))
-    }
-    size = len(changed.tree)
-    assert set(arcs) == {f"arc-{panel}-{word}" for panel in (0, 1) for word in range(size)}
-    marked = [gid for gid, style in arcs.items() if style != "-"]
-    assert marked == [f"arc-{panel}-{changed.word - 1}" for panel in (0, 1)], "in both trees"
+    arcs = re.findall(r'id="(arc-\d-\d+)"', picture.read_text())
+    assert sorted(set(arcs)) == sorted(f"arc-{panel}-{word}" for panel in (0, 1) for word in range(len(changed.tree)))
 
 
 @pytest.mark.parametrize(("page", "lines"), [("docs/getting-started.md", 4), ("README.md", 3)])

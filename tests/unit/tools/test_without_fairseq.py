@@ -3,8 +3,6 @@
 import subprocess
 import sys
 
-import pytest
-
 HIDE = """
 import sys
 
@@ -22,13 +20,9 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize("command", ["preprocess --help", "average --input a.pt --output b.pt"])
-def test_without_fairseq_there_is_one_message(command, repository):
-    program, *arguments = command.split()
-    done = subprocess.run(
-        [sys.executable, "-c", HIDE, program, *arguments], cwd=repository, capture_output=True, text=True
-    )
-    assert done.returncode == 1
-    assert done.stdout == ""
+def test_without_fairseq_there_is_one_message(repository):
+    command = [sys.executable, "-c", HIDE, "average", "--input", "a.pt", "--output", "b.pt"]
+    done = subprocess.run(command, cwd=repository, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
     lines = [line for line in done.stderr.splitlines() if "Warning" not in line]
-    assert len(lines) == 1 and lines[0].startswith(f"fairseq-syntax {program}: needs fairseq, which is not installed;")
+    assert len(lines) == 1 and lines[0].startswith("fairseq-syntax average: needs fairseq, which is not installed;")
