@@ -1,7 +1,7 @@
 """An open source dictionary for LGP-NMT, which reads the spelling of every word: dictionary.py OUTPUT TRAIN [OTHER…]
 
-It has the words of the training text with their counts, the most frequent first, and then those of the other texts alone,
-with count 0. So binarization makes no word <unk>, and the model decides which are frequent enough for a vector of theirs.
+It has the words of the training text with their counts, the most frequent first, and then those of other texts alone,
+with count 0. So binarization makes no word <unk>, and the model decides which are frequent enough for their own vector.
 """
 
 import sys

@@ -77,15 +77,6 @@ class DecayedSGD(FairseqOptimizer):
         """Settings of all groups of parameters."""
         return {"lr": self.cfg.lr[0], "momentum": self.cfg.momentum}
 
-    def load_state_dict(self, state_dict, optimizer_overrides=None):
-        """As in fairseq; of `--optimizer-overrides`, `weight_decay` stands for `--weight-decay`."""
-        overrides = dict(optimizer_overrides or {})
-        decay = overrides.pop("weight_decay", None)
-        super().load_state_dict(state_dict, overrides)
-        for group in self.param_groups:
-            if decay is not None and group["decay_of"] == "option":
-                group["weight_decay"] = decay
-
     def clip_grad_norm(self, max_norm, aggregate_norm_fn=None):
         """Scale all gradients so that their common norm is at most `max_norm`, or `clip_value` if that is set."""
         limit = max_norm if self.clip_value is None else self.clip_value
@@ -95,8 +86,7 @@ class DecayedSGD(FairseqOptimizer):
 def decay_groups(parameters, default: float) -> list[dict]:
     """Groups of parameters for `torch.optim`, one for each weight decay; see `DecayedSGD`.
 
-    They have `params`, `weight_decay` and `decay_of`: "none", "parameter" or "option". Which groups there are depends
-    on the parameters only, so that a run resumes with another `default`, too.
+    Which groups there are depends on the parameters only, so that a run resumes with another `default`, too.
     """
     groups = {}
     for parameter in parameters:
@@ -107,6 +97,6 @@ def decay_groups(parameters, default: float) -> list[dict]:
             kind = "parameter", float(own)
         else:
             kind = "option", float(default)
-        group = groups.setdefault(kind, {"params": [], "weight_decay": kind[1], "decay_of": kind[0]})
+        group = groups.setdefault(kind, {"params": [], "weight_decay": kind[1]})
         group["params"].append(parameter)
     return list(groups.values())
