@@ -215,18 +215,6 @@ def test_no_length_is_impossible(beam):
         generator_of(models, beam, np.full((4, 10), -np.inf)).generate(models, batch)
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
-def test_on_a_gpu_as_on_the_cpu():
-    words = dictionary(16)
-    model, table, batch = Toy(words, 4), random_table(5), batch_of(words, [3, 1, 5])
-    expected = generator_of([model], 4, table).generate([model], batch)
-    model = model.to("cuda")
-    batch = {"net_input": {key: value.to("cuda") for key, value in batch["net_input"].items()}}
-    for one, other in zip(expected, generator_of([model], 4, table).generate([model], batch), strict=True):
-        assert [h["tokens"].tolist() for h in one] == [h["tokens"].tolist() for h in other]
-
-
 # --- what does not go together ----------------------------------------------------------------------------------------
 
 

@@ -1,8 +1,6 @@
 """Legal actions against a loop over one sentence's past, all trees of short texts, random policies; and constituents
 against a stack that a loop fills."""
 
-import random
-
 import numpy as np
 import pytest
 import torch
@@ -144,17 +142,3 @@ def compare(rows, more=0):
 def test_all_sequences_of_short_texts(length, max_open, max_consecutive):
     """Every way to build every tree, among them those that the end closes, and those that open what stays empty."""
     compare(oracle.all_action_rows(length, max_open, max_consecutive, 100))
-
-
-WEIGHTS = [(1, 1, 1), (5, 1, 1), (1, 1, 5), (0.01, 1, 1), (1, 10, 0), (3, 0.5, 2)]
-
-
-@given(st.integers(0, 10**6), st.integers(1, 12), st.integers(0, 3))
-def test_random_trees(seed, rows, more):
-    """Texts of all lengths beside each other, deep trees and flat ones; more padding than needed."""
-    draw = random.Random(seed)
-    lengths = [draw.randrange(25) for _ in range(rows)]
-    compare(
-        [oracle.random_actions(draw, n, draw.randrange(1, 17), 4, 3 * n + 32, draw.choice(WEIGHTS)) for n in lengths],
-        more,
-    )

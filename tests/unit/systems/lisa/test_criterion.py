@@ -6,7 +6,6 @@ import pytest
 import small_models
 import torch
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
-from fairseq.logging import metrics
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -96,24 +95,3 @@ def test_both_losses_are_means_over_their_own_tokens(model, penalty, sentence_av
     starts = syntax["word_starts"].bool() & (source != EOS) & (syntax["parent_pieces"] >= 0)
     counts = (log[f"parse_{name}"] for name in ("tokens", "correct", "words", "words_correct"))
     assert [*map(int, counts)] == [tokens, len(right), int(starts.sum()), sum(bool(starts[place]) for place in right)]
-
-
-def logged(logs):
-    with metrics.aggregate(new_root=True) as aggregator:
-        LabelSmoothedCrossEntropyWithHeadsCriterion.reduce_metrics(logs)
-    return aggregator.get_smoothed_values()
-
-
-def test_logs_of_several_batches_are_those_of_one(model):
-    """In bits a token."""
-    whole, *parts = (criterion()(model, sample(model, rows))[2] for rows in (range(5), [1], [2, 0, 4, 3]))
-    expected = logged([whole])
-    assert expected["parse_loss"] == pytest.approx(
-        float(whole["parse_loss"] / whole["parse_tokens"]) / math.log(2), abs=6e-4
-    )
-    summed = {key: sum(float(log[key]) for log in parts) for key in whole}  # what fairseq does on several devices
-    for found in (logged(parts), logged([summed])):
-        for key in ("parse_loss", "head_accuracy", "uas", "nll_loss"):
-            assert found[key] == pytest.approx(expected[key], abs=1e-2), key
-    assert LabelSmoothedCrossEntropyWithHeadsCriterion.logging_outputs_can_be_summed()
-    assert "parse_loss" not in logged([{"loss": 1.0, "nll_loss": 1.0, "ntokens": 1, "sample_size": 1}])

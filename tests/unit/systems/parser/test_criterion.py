@@ -126,20 +126,8 @@ def test_regularisation_is_not_divided(folder, sentence_avg):
     assert float(criterion(model.eval(), sample)[0]) == float(criterion(model.train(), sample)[0])
 
 
-def test_metrics():
-    logs = [
-        {"loss": 4.0, "sample_size": 2, "pos_loss": 4.0, "pos_words": 8, "pos_hits": 6, "head_words": 5, "head_hits": 4,
-         "label_words": 4, "label_hits": 3},
-        {"loss": 2.0, "sample_size": 1, "pos_loss": 0.0, "pos_words": 0},
-    ]  # fmt: skip
-    with metrics.aggregate(new_root=True) as found:
-        JointParsingCriterion.reduce_metrics(logs)
-    values = found.get_smoothed_values()
-    assert values == {
-        "loss": round(2 / math.log(2), 3),
-        "pos_loss": round(0.5 / math.log(2), 3),
-        **{"pos": 75.0, "uas": 80.0, "las": 75.0},
-    }
+def test_metrics_of_a_validation_without_trees():
+    """Checkpoints are chosen by one of them."""
     with metrics.aggregate(new_root=True) as found:
         JointParsingCriterion.reduce_metrics([{"sample_size": 1, "validating": 1}])
-    assert found.get_smoothed_values().keys() >= {"pos", "uas", "las"}, "checkpoints are chosen by one of them"
+    assert found.get_smoothed_values().keys() >= {"pos", "uas", "las"}
