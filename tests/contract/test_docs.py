@@ -36,15 +36,15 @@ PROGRAM = re.compile(r"(?<!this )(?<![\w/.-])(fairseq-syntax[ -][a-z]+(?:-[a-z]+
 OPTION = re.compile(r"(?<![\w#-])--[a-z][\w-]*")
 
 # options of programs that are neither ours nor fairseq's: ruff, pytest, pip, git, curl and make; sacrebleu, subword-nmt
-# and sentencepiece; fairseq-hydra-train, sbatch and parse.sh
+# and sentencepiece; fairseq-hydra-train and sbatch
 FOREIGN = set(
     """
     --fix --dist --run-slow --upgrade --no-build-isolation --no-deps --index-url --extra-index-url
     --recurse-submodules --fail --location --help --version
     --echo --input --output --metrics --tokenize --language-pair --format --paired-ar --paired-bs
     --write-vocabulary --vocabulary --split_by_whitespace
-    --config-dir --config-name --multirun --merge
-    --nodes --ntasks-per-node --gpus-per-node --array --cpus-per-task --parsable --dependency
+    --config-dir --config-name --multirun
+    --nodes --ntasks-per-node --gpus-per-node --array --cpus-per-task
     """.split()
 )
 
