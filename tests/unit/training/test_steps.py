@@ -1,23 +1,14 @@
-"""Criterions, terms of the loss and learning rates that a model asks the task for, with those of fairseq."""
+"""The criterion that a model asks the task for."""
 
 from argparse import Namespace
-from functools import partial
 from types import SimpleNamespace
 
 import pytest
 import small_models
-import torch
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import OmegaConf
 
 from fairseq_syntax.training.steps import TrainingSteps
-
-build = partial(small_models.build, "sdatt_tiny")
-
-
-def sample():
-    target = torch.tensor(small_models.TARGETS).roll(-1, 1)
-    return {"net_input": small_models.batch(build()), "target": target, "ntokens": 25}
 
 
 class Task(TrainingSteps, TranslationTask):

@@ -126,8 +126,10 @@ def test_regularisation_is_not_divided(folder, sentence_avg):
     assert float(criterion(model.eval(), sample)[0]) == float(criterion(model.train(), sample)[0])
 
 
-def test_metrics_of_a_validation_without_trees():
-    """Checkpoints are chosen by one of them."""
+def test_metrics():
+    """In a validation all are logged, even of nothing: checkpoints are chosen by one of them."""
+    tags = {"loss": 4.0, "sample_size": 2, "pos_loss": 4.0, "pos_words": 8, "pos_hits": 6}
     with metrics.aggregate(new_root=True) as found:
-        JointParsingCriterion.reduce_metrics([{"sample_size": 1, "validating": 1}])
-    assert found.get_smoothed_values().keys() >= {"pos", "uas", "las"}
+        JointParsingCriterion.reduce_metrics([tags, {"loss": 2.0, "sample_size": 1, "validating": 1}])
+    losses = {"loss": round(2 / math.log(2), 3), "pos_loss": round(0.5 / math.log(2), 3)}
+    assert found.get_smoothed_values() == {**losses, "pos": 75.0, "uas": 0.0, "las": 0.0}
