@@ -127,12 +127,7 @@ class Preprocessing:
 
     def _trees(self, prefix: str) -> Path:
         text = self._text(prefix)
-        plain = f"{text}.conllu"
-        return find_trees(
-            plain,
-            f"make them with fairseq-syntax parse --input {text} --subword-type {self.options.subword_type} "
-            f"--output {plain}; for models that need no trees, run fairseq-preprocess",
-        )
+        return find_trees(f"{text}.conllu", f"make them with fairseq-syntax parse --input {text}")
 
     def _check_input(self, prefix: str) -> int:
         """Raise an error for what is missing before hours of work, not after; returns the lines of all sides."""

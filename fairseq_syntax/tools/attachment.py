@@ -183,4 +183,6 @@ def run(args: argparse.Namespace) -> None:
         print(f"fairseq-syntax attachment: {note}", file=sys.stderr)
 
 
-main = verb.Verb(__doc__, add_arguments, run, check, outputs=("output",))
+main = verb.Verb(
+    __doc__, add_arguments, run, check, outputs=("output",), inputs=lambda args: [args.gold, args.predicted]
+)

@@ -57,4 +57,4 @@ def run(args: argparse.Namespace) -> None:
     print(f"{args.output}: {what if len(checkpoints) > 1 else f'only {first}, so nothing to average'}", file=sys.stderr)
 
 
-main = Verb(__doc__, add_arguments, run, check, outputs=("output",))
+main = Verb(__doc__, add_arguments, run, check, outputs=("output",), inputs=lambda args: args.input)

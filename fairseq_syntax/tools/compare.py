@@ -163,4 +163,9 @@ def run(args: argparse.Namespace) -> None:
         save_figure(figure, args.draw)
 
 
-main = Verb(__doc__, add_arguments, run, check, outputs=("draw",))
+def inputs(args: argparse.Namespace) -> list[str | None]:
+    """Files of `add_systems` and `add_buckets`."""
+    return [*(path for _, *files in args.system for path in files), *(args.reference or ()), args.source, args.parse]
+
+
+main = Verb(__doc__, add_arguments, run, check, outputs=("draw",), inputs=inputs)

@@ -217,4 +217,4 @@ def run(args: argparse.Namespace) -> None:
     _report(args, records[-1], lambda: tables(records, pairs, args.format))
 
 
-main = verb.Verb(__doc__, add_arguments, run, check, outputs=("output",))
+main = verb.Verb(__doc__, add_arguments, run, check, outputs=("output",), inputs=lambda args: [args.pairs])

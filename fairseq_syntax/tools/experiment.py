@@ -89,9 +89,9 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    _begin(args)
     from ..experiment import Experiment, schedule
 
-    _begin(args)
     experiment = Experiment(args.folder, args.output, args.results, args.trust)
     if args.list or args.dry_run:
         left = [run for run in experiment.runs(args.only, args.gpu) if not run.record.exists()]
@@ -117,15 +117,15 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _begin(args: argparse.Namespace) -> None:
-    from ..experiment import begin, schedule
-    from ..experiment.plan import Text
-    from ..experiment.settings import names_of_tests
-
     given = {name: getattr(args, name) for name in _TEXT if getattr(args, name)}
     if not (given or args.folder.is_file() or (args.folder / "experiment.toml").exists()):
         raise ValueError(
             f"{args.folder}: holds no experiment.toml; begin with --source, --target, --train, --valid, --test"
         )
+    from ..experiment import begin, schedule
+    from ..experiment.plan import Text
+    from ..experiment.settings import names_of_tests
+
     corpus = given | {name: str(Path(given[name]).resolve()) for name in ("train", "valid") if name in given}
     if tests := corpus.pop("test", None):
         corpus["tests"] = names_of_tests(tests)

@@ -13,6 +13,7 @@ example:
 
 import argparse
 import itertools
+import os
 import sys
 from pathlib import Path
 
@@ -101,4 +102,4 @@ def run(args: argparse.Namespace) -> None:
         )
 
 
-main = Verb(__doc__, add_arguments, run, check)
+main = Verb(__doc__, add_arguments, run, check, inputs=lambda args: args.data.split(os.pathsep))

@@ -74,4 +74,4 @@ def run(args: argparse.Namespace) -> None:
     parse(args.input, args.output, parser, settings, args.subword_type, args.shard, args.chunk, args.max_words)
 
 
-main = Verb(__doc__, add_arguments, run, outputs=("output",))
+main = Verb(__doc__, add_arguments, run, outputs=("output",), inputs=lambda args: [args.input])

@@ -26,10 +26,7 @@ import json
 from contextlib import suppress
 from pathlib import Path
 
-from fairseq import options as fairseq_options
-
-from ..preparation.data import preprocess
-from ..preparation.raw_text import raw_text
+from ..trees.alignment import find_trees
 from ..trees.conllu import MAX_WORDS
 from ..trees.subwords import SubwordType
 from .verb import Verb, add_parsers, add_shared, parser_options, positive
@@ -136,6 +133,9 @@ def run(args: argparse.Namespace) -> None:
             raise ValueError("\nfairseq-syntax preprocess: ".join(faults))
         print(f"{args.check}: all right")
         return
+    from ..preparation.data import preprocess
+    from ..preparation.raw_text import raw_text
+
     splits, text = _splits(args), None
     if args.raw:
         text = raw_text(
@@ -203,4 +203,34 @@ def _languages(manifest: Path) -> tuple[str, str | None]:
     return source, target
 
 
-main = Verb(__doc__, add_arguments, run, check, fairseq_options.get_preprocessing_parser, quiet=False)
+def refuse_missing(argv: list[str] | None) -> None:
+    """Raise FileNotFoundError if data, text or trees that are named are not there: fairseq is not imported for that."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    for option in ("-s --source-lang", "-t --target-lang", "--trainpref", "--validpref", "--testpref", "--check"):
+        parser.add_argument(*option.split())
+    parser.add_argument("--raw")
+    parser.add_argument("--subword-type", default=SubwordType.subword_nmt)
+    try:
+        args, _ = parser.parse_known_args(argv)
+    except argparse.ArgumentError:
+        return  # which is told with all options
+    if args.check and not Path(args.check).is_dir():
+        raise FileNotFoundError(f"{args.check}: no such data directory; name the one that preprocessing wrote")
+    for prefix in _splits(args).values() if args.source_lang and args.target_lang else ():
+        for path in (f"{prefix}.{language}" for language in (args.source_lang, args.target_lang)):
+            if not Path(path).exists() and not (args.raw and Path(f"{path}.gz").exists()):
+                raise FileNotFoundError(f"{path}: no such text; check the prefixes and languages")
+        if not args.raw:
+            text = f"{prefix}.{args.source_lang}"
+            advice = f"make them with fairseq-syntax parse --input {text} --subword-type {args.subword_type} --output"
+            advice += f" {text}.conllu; for models that need no trees, run fairseq-preprocess"
+            find_trees(f"{text}.conllu", advice)
+
+
+def _new_parser() -> argparse.ArgumentParser:
+    from fairseq.options import get_preprocessing_parser
+
+    return get_preprocessing_parser()
+
+
+main = Verb(__doc__, add_arguments, run, check, _new_parser, quiet=False, before=refuse_missing)

@@ -50,4 +50,4 @@ def run(args: argparse.Namespace) -> None:
         file.write(page(compared, args.title or ", ".join(name for name, *_ in args.system), args.most))
 
 
-main = Verb(__doc__, add_arguments, run, check, outputs=("output",))
+main = Verb(__doc__, add_arguments, run, check, outputs=("output",), inputs=compare.inputs)

@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import fields
 from errno import EBADF, ENOSPC, EPIPE
@@ -42,6 +42,8 @@ class Verb:
         new_parser: makes the parser, which may have options already.
         quiet: whether to log warnings only; otherwise logging is not configured.
         outputs: names of options with output files, which are only replaced with --overwrite.
+        before: raises OSError for arguments whose files are missing, before anything large is imported.
+        inputs: function of the options: files and folders that must be there, asked before anything large is imported.
     """
 
     def __init__(
@@ -53,8 +55,10 @@ class Verb:
         new_parser: Callable[[], ArgumentParser] = ArgumentParser,
         quiet: bool = True,
         outputs: Sequence[str] = (),
+        before: Callable[[list[str] | None], None] = lambda argv: None,
+        inputs: Callable[[Namespace], Iterable[str | None]] = lambda args: (),
     ):
-        self.outputs = outputs
+        self.outputs, self.before, self.inputs = outputs, before, inputs
         self.documentation, self.new_parser, self.quiet = documentation, new_parser, quiet
         self.add_arguments, self.run, self.check = add_arguments, run, check
 
@@ -80,6 +84,8 @@ class Verb:
             return self._call(argv)
 
     def _call(self, argv: list[str] | None) -> int:
+        if status := exit_status(self.documentation.partition(": ")[0], lambda: self.before(argv)):
+            return status
         parser = self.build_parser()
         args = parser.parse_args(argv)
         self.check(parser, args)
@@ -91,6 +97,12 @@ class Verb:
                 outputs = [getattr(args, name) for name in self.outputs]
                 refuse_existing(outputs, args.overwrite)
                 refuse_inputs(outputs, [value for name, value in vars(args).items() if name not in self.outputs])
+            for path in (getattr(args, "path", None) or "").split(os.pathsep):
+                if path and not Path(path).is_file():
+                    raise FileNotFoundError(f"{path}: no such checkpoint; give one file that fairseq-train wrote")
+            for path in self.inputs(args):
+                if path not in (None, STDIO) and not Path(path).exists():
+                    raise FileNotFoundError(f"{path}: cannot be opened (No such file or directory); check the path")
             self.run(args)
 
         return exit_status(parser.prog, work)

@@ -55,12 +55,15 @@ WRONG = tomllib.loads(Path(__file__).with_name("usage.toml").read_text(encoding=
 )
 def test_wrong_usage_of_a_verb(verb, line, message, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "bin").mkdir()
+    for name in ("a.en", "a.de", "a.en.conllu"):  # missing files are told first
+        (tmp_path / name).touch()
     with pytest.raises(SystemExit) as end:
         program.load(verb).main(line.split())
     assert end.value.code == 2
     said = capsys.readouterr().err
     assert message in said.splitlines()[-1] and f"fairseq-syntax {verb}" in said and "Traceback" not in said
-    assert not list(tmp_path.iterdir())
+    assert len(list(tmp_path.iterdir())) == 4
 
 
 def test_it_starts_as_a_module(repository):

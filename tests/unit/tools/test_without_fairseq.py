@@ -21,7 +21,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 def test_without_fairseq_there_is_one_message(repository):
-    command = [sys.executable, "-c", HIDE, "average", "--input", "a.pt", "--output", "b.pt"]
+    command = [sys.executable, "-c", HIDE, "average", "--input", "README.md", "--output", "b.pt"]
     done = subprocess.run(command, cwd=repository, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
     lines = [line for line in done.stderr.splitlines() if "Warning" not in line]
