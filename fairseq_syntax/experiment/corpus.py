@@ -210,10 +210,9 @@ def prepare(plan: Plan, out: Path) -> None:
     if not made or set(kinds) - set(made["kinds"]):
         try:
             in_a_child(_make, plan, out, made.get("kinds"))
-        except Exception as error:
-            said = str(error) if isinstance(error, (ValueError, OSError)) else f"{type(error).__name__}: {error}"
-            hint = f"; {_UNPARSED}" if re.search("parser|stanza|spacy", said, re.IGNORECASE) else ""
-            raise RunError(f"the data could not be made: {said}{hint}") from None
+        except RunError as error:
+            hint = f"; {_UNPARSED}" if re.search("parser|stanza|spacy", str(error), re.IGNORECASE) else ""
+            raise RunError(f"the data could not be made: {error}{hint}") from None
         check_lengths(plan, out)
         with written(str(done)) as file:
             json.dump({**settings, "kinds": kinds}, file)

@@ -108,7 +108,7 @@ def _die_with_parent() -> None:  # in the child: whoever kills the experiment ki
 def in_a_child(function: Callable[..., None], *arguments) -> None:
     """Call a function in a child process, which ends with this one, so that its memory is free afterwards.
 
-    Raises what the function raises; RunError: the child was killed.
+    Raises RunError: the function raises an error, whose words the message has, or the child was killed.
     """
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
@@ -118,8 +118,11 @@ def in_a_child(function: Callable[..., None], *arguments) -> None:
         try:
             function(*arguments)
             sender.send(None)
-        except BaseException as error:
-            sender.send(error)
+        except KeyboardInterrupt:
+            sender.send(KeyboardInterrupt())
+        except BaseException as error:  # its words alone, since not every error can be pickled
+            foreseen = isinstance(error, (ValueError, OSError))
+            sender.send(RunError(str(error) if foreseen else f"{type(error).__name__}: {error}"))
 
     child = context.Process(target=work)
     child.start()

@@ -188,6 +188,7 @@ def test_what_the_last_step_needs_is_asked_for_before_the_first(
         ("raise ValueError('train.en:3: odd')", "train.en:3: odd$"),
         ("raise OSError('no model of Stanza')", "no model of Stanza; to do without a parser"),
         ("raise MemoryError('full')", "MemoryError: full$"),
+        ("raise type('Odd', (Exception,), {})('not to be pickled')", "Odd: not to be pickled$"),
         ("import os; os.kill(os.getpid(), 9)", "a process was killed"),
     ],
 )

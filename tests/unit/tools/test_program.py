@@ -123,7 +123,9 @@ def test_completion_knows_the_verbs_and_their_options(capsys, monkeypatch):
 @pytest.mark.parametrize("verb", program.VERBS)
 def test_examples_in_the_help_are_accepted(verb):
     text = re.sub(r"\\\n\s+", "", program.load(verb).main.documentation).replace("$i", "0")
-    for name, options in re.findall(r"^ +(?:.* \| )?fairseq-syntax ([a-z-]+)([^<&\n]*)", text, re.MULTILINE):
+    examples = re.findall(r"^ +(?:.* \| )?fairseq-syntax ([a-z-]+)([^<&\n]*)", text, re.MULTILINE)
+    assert verb in dict(examples) or verb == "dir"
+    for name, options in examples:
         program.load(name).main.build_parser().parse_args(shlex.split(options))
 
 
