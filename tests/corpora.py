@@ -110,10 +110,3 @@ def read_tags(path):
     """Tag -> index of a dictionary file of fairseq, whose first four symbols are not in it."""
     lines = Path(path).read_text(encoding="utf-8").splitlines()
     return {line.rsplit(" ", 1)[0]: 4 + i for i, line in enumerate(lines)}
-
-
-def easy_items(count: int, seed: int) -> list[Item]:
-    """Sentences of four to six of seven words: a model gets some n-grams right."""
-    rng = random.Random(seed)
-    sizes = rng.choices((4, 5, 6), k=count)
-    return [Item([[f"w{rng.randrange(7)}"] for _ in range(size)], range(-1, size - 1)) for size in sizes]

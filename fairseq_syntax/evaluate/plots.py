@@ -35,8 +35,3 @@ def styled() -> Iterator[None]:
     """All plots are made in this context, which is a decorator, too."""
     with plt.rc_context(_STYLE):
         yield
-
-
-def signed_ticks(axis) -> None:
-    """Write + before positive numbers of a matplotlib axis."""
-    axis.set_major_formatter(lambda value, _: f"{value:+g}".replace("-", "−") if value else "0")

@@ -334,11 +334,6 @@ def _settings(values: dict) -> str:
     return "".join(f"{name} = {_toml(value)}\n" for name, value in values.items())
 
 
-def _joined(corpus: Corpus) -> bool:
-    """Whether both languages are written alike, and so have subwords in common."""
-    return language_of(corpus.source).script == language_of(corpus.target).script
-
-
 def _families(needed: Collection[str], size: Size, joined: bool) -> str:
     shared = "--share-all-embeddings" if joined else "--share-decoder-input-output-embed"
     more = {"shared": shared, "shared_all": "--share-all-embeddings " * joined, "size": size}

@@ -18,7 +18,7 @@ TARGET = ("<unk>", (("a", "b"), "c", ("d",)), ".")
 
 def tree_lines(number, source, target, attention=None):
     """The lines of a tree file; attention is uniform if not given."""
-    spans = [[list(node[:2]) for node in oracle.nodes(tree)] for tree in (source, target)]
+    spans = [[list(span) for span in oracle.nodes(tree)] for tree in (source, target)]
     if attention is None:
         attention = [[round(1 / len(spans[0]), 4)] * len(spans[0])] * (len(spans[1]) - 1)
     values = {"source_spans": spans[0], "target_spans": spans[1][1:], "attention": attention}
