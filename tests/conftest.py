@@ -33,7 +33,7 @@ def pytest_configure(config):
 # What `make test` leaves out: files and folders here, and single tests that are marked `full`.
 FULL = (
     *("benchmarks", "examples", "integration", "contract/test_bad_input.py", "contract/test_damaged_checkpoints.py"),
-    *("contract/test_damaged_data.py", "contract/test_examples.py", "contract/test_notebook.py"),
+    *("contract/test_examples.py", "contract/test_notebook.py"),
     *("contract/test_site.py", "contract/test_imports.py", "contract/test_repairs.py"),
     *("unit/tools/test_average.py", "unit/tools/test_whatif.py"),
     *("unit/tools/test_fuzz_conllu.py", "unit/tools/test_parse.py", "unit/tools/test_parse_own.py"),

@@ -5,15 +5,10 @@ import contextlib
 import importlib.util
 import io
 import shlex
-from functools import cache
 from pathlib import Path
 
 from contract.recipes import REPOSITORY, named
 from fairseq import options
-from fairseq.dataclass.utils import gen_parser_from_dataclass
-from fairseq.models import MODEL_REGISTRY
-from fairseq.registry import REGISTRIES
-from fairseq.tasks import TASK_DATACLASS_REGISTRY
 
 import fairseq_syntax
 
@@ -59,33 +54,3 @@ def parse(command: list[str]) -> argparse.Namespace:
             return program_parser(name).parse_args(arguments)
     except SystemExit:
         raise AssertionError(f"{shlex.join(command)}\n{errors.getvalue()[-300:]}") from None
-
-
-def all_options(name: str) -> set[str]:
-    """Long options of a program of ours, of subcommands too."""
-    found, parsers = set(), [program_parser(name)]
-    while parsers:
-        for action in parsers.pop()._actions:
-            found.update(option for option in action.option_strings if option.startswith("--"))
-            if isinstance(action, argparse._SubParsersAction):
-                parsers += action.choices.values()
-    return found
-
-
-@cache
-def fairseq_options() -> frozenset[str]:
-    """Long options of fairseq's programs: of its Transformer, of our models, and of every task and component."""
-    found = set()
-
-    def collect(parser):
-        found.update(o for a in parser._actions for o in a.option_strings if o.startswith("--"))
-
-    for make in FAIRSEQ.values():
-        collect(make())
-    for name in ("transformer", *make_options.ours(MODEL_REGISTRY)):
-        collect(make_options.parser_of(MODEL_REGISTRY[name].add_args))
-    registries = [registry["dataclass_registry"] for registry in REGISTRIES.values()]
-    for registry in (TASK_DATACLASS_REGISTRY, *registries):
-        for dataclass in registry.values():
-            collect(make_options.parser_of(lambda p, d=dataclass: gen_parser_from_dataclass(p, d())))
-    return frozenset(found)

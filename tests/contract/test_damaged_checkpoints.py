@@ -1,6 +1,5 @@
-"""Damaged checkpoints, given to every command that takes one: one clear message each, nothing executed or written."""
+"""Checkpoints with code, given to every command, and damaged ones: one clear message, nothing executed or written."""
 
-import random
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 import torch
 import treebanks
-from contract.conftest import train
 from damage import CHECKPOINTS
 from integration import commands
 
@@ -41,6 +39,7 @@ COMMANDS = {
     "fairseq-generate": (SYNTAX, f"fairseq-generate {{bin}} --path {{given}} {DECODE}"),
     "fairseq-validate": (SYNTAX, f"fairseq-validate {LOOK} --batch-size 4 --task translation"),
     "fairseq-interactive": (SYNTAX, f"{LIVE} --path {{given}} --parser conllu --parser-model {{text}}.conllu"),
+    "fairseq-train resumed": (SYNTAX, TRAIN.replace("{out}", "{folder}")),
     "fairseq-train --restore-file": (SYNTAX, f"{TRAIN} --restore-file {{given}}"),
     "fairseq-train --finetune-from-model": (SYNTAX, f"{TRAIN} --finetune-from-model {{given}}"),
     "fairseq-train --lgp-parser-path": (PARSER, f"{TRAIN.replace('{arch}', 'lgp_tiny')} --lgp-parser-path {{given}}"),
@@ -69,71 +68,45 @@ def run(command, world, given, out):
     arch, line = COMMANDS[command]
     if line is None:
         return PascalTransformerModel.from_pretrained(str(given.parent), given.name, str(world.bin))
-    places = {"bin": world.bin, "text": world.text, "given": given, "out": out, "arch": arch}
+    places = {"bin": world.bin, "text": world.text, "given": given, "out": out, "arch": arch, "folder": given.parent}
     name, *arguments = line.format(**places).split()
     return commands.run(name, *arguments) if name.startswith("fairseq-") else program.load(name).main(arguments)
 
 
-def cases():
-    """Every command with code in a checkpoint, and with another kind of damage, which is drawn."""
-    rng = random.Random(14)
-    others = sorted(CHECKPOINTS.keys() - {"code in a dict"})
-    for command in COMMANDS:
-        for kind in ("code in a dict", *rng.sample(others, 1)):
-            yield command, kind
-
-
 def examine(command, kind, world, tmp_path, capsys):
-    """What a command says of a damaged checkpoint; it must write and execute nothing."""
-    arch, _ = COMMANDS[command]
-    state = torch.load(world.models[arch], map_location="cpu", weights_only=True)
-    path, victim, output = tmp_path / "given.pt", tmp_path / "executed", tmp_path / "output"
+    """A command says of a damaged checkpoint in one message what it is; it writes and executes nothing."""
+    state = torch.load(world.models[COMMANDS[command][0]], map_location="cpu", weights_only=True)
+    folder, victim = tmp_path / "wrong", tmp_path / "executed"
+    folder.mkdir()
+    path = folder / "checkpoint_last.pt"
     path.write_bytes(CHECKPOINTS[kind](state, victim))
     capsys.readouterr()
+    message = ""
     try:
-        code = run(command, world, path, output)
+        assert run(command, world, path, folder / "output") == 1
     except (ValueError, OSError) as error:
         message = str(error)
     except Exception as error:  # fairseq has no better one for a model that does not fit
         assert type(error) is Exception, error
         message = str(error)
-    except SystemExit as stopped:
-        code, message = stopped.code, None
-    else:
-        message = None
     said = capsys.readouterr().err
-    if message is None:
-        assert code == 1, (code, said[-300:])
-        assert "Traceback" not in said
-        # there may be a note before
+    if not message:  # there may be a note before
         *_, message = [line for line in said.splitlines() if line.startswith(command.split(" ")[0])]
-    assert "\n" not in message.strip() and len(message) < 600 + 2 * len(str(tmp_path)), message
-    assert "weights_only" not in message + said
-    assert not victim.exists()
-    left = {entry.name for entry in Path(tmp_path).iterdir()}
-    assert left <= {"given.pt", "output"} and not (output.is_file() or list(output.glob("*.pt"))), left
-    return message
-
-
-@pytest.mark.parametrize(("command", "kind"), cases())
-def test_a_damaged_checkpoint(command, kind, world, tmp_path, capsys):
-    assert str(tmp_path / "given.pt") in examine(command, kind, world, tmp_path, capsys)
-
-
-@pytest.mark.parametrize("kind", ["half", "code in a dict"])
-def test_a_run_is_not_resumed_from_a_damaged_checkpoint(kind, world, tmp_path):
-    state = torch.load(world.models[SYNTAX], map_location="cpu", weights_only=True)
-    path, victim = tmp_path / "checkpoint_last.pt", tmp_path / "executed"
-    path.write_bytes(CHECKPOINTS[kind](state, victim))
-    with pytest.raises(ValueError) as caught:
-        train(world.bin, tmp_path, SYNTAX)
-    assert str(caught.value).startswith(f"{path}: ") and "weights_only" not in str(caught.value)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["checkpoint_last.pt"]
+    assert str(path) in message and "\n" not in message.strip() and len(message) < 600 + 2 * len(str(tmp_path))
+    assert "weights_only" not in message + said and "Traceback" not in said
+    output = folder / "output"
+    assert not victim.exists() and {*folder.iterdir()} <= {path, output}
+    assert not (output.is_file() or list(output.glob("*.pt")))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_checkpoint_that_is_right_is_taken(command, world, tmp_path):
-    """Otherwise the tests above would prove nothing."""
-    arch, _ = COMMANDS[command]
-    path = Path(shutil.copy(world.models[arch], tmp_path / "given.pt"))
-    assert run(command, world, path, tmp_path / "output") not in (1, 2)
+def test_every_command_takes_a_checkpoint_that_is_right_and_refuses_code(command, world, tmp_path, capsys):
+    (tmp_path / "right").mkdir()
+    right = Path(shutil.copy(world.models[COMMANDS[command][0]], tmp_path / "right" / "checkpoint_last.pt"))
+    assert run(command, world, right, tmp_path / "right" / "output") not in (1, 2)
+    examine(command, "code in a dict", world, tmp_path, capsys)
+
+
+@pytest.mark.parametrize("kind", CHECKPOINTS)
+def test_every_kind_of_damage_is_one_message(kind, world, tmp_path, capsys):
+    examine("fairseq-generate", kind, world, tmp_path, capsys)

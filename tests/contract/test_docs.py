@@ -4,23 +4,23 @@ import contextlib
 import io
 import logging
 import re
-import subprocess
+import shlex
 import sys
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from contract import forks
-from contract.command_lines import (
-    FAIRSEQ,
-    REPOSITORY,
-    all_options,
-    console_scripts,
-    fairseq_options,
-    named,
-)
+from contract.command_lines import FAIRSEQ, REPOSITORY, console_scripts, make_options, program_parser
+from fairseq.dataclass.utils import gen_parser_from_dataclass
+from fairseq.models import MODEL_REGISTRY
+from fairseq.registry import REGISTRIES
+from fairseq.tasks import TASK_DATACLASS_REGISTRY
+from integration.commands import run_process
 
 from fairseq_syntax.cli.program import build_parser
+
+OURS = make_options.ours(MODEL_REGISTRY)
 
 DOCS = sorted((REPOSITORY / "docs").rglob("*.md"))
 FOLDERS = ("examples", "benchmarks", "preprocess")
@@ -32,7 +32,7 @@ PAGES = [
 TUTORIAL = REPOSITORY / "docs" / "adding-a-model.md"
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PROGRAM = re.compile(r"(?<!this )(?<![\w/.-])(fairseq-syntax[ -][a-z]+(?:-[a-z]+)*)(?![\w-]|\.(?:json|md))")
+VERB = re.compile(r"[`\n|] *(fairseq-syntax [a-z]+(?:-[a-z]+)*)")
 OPTION = re.compile(r"(?<![\w#-])--[a-z][\w-]*")
 
 # options of programs that are neither ours nor fairseq's: ruff, pytest, pip, git, curl and make; sacrebleu, subword-nmt
@@ -101,79 +101,39 @@ def test_python_on_the_page_runs(page, tmp_path, monkeypatch, quiet_logging):
 @pytest.mark.full
 def test_the_model_of_the_tutorial_trains_and_translates(tmp_path):
     run_blocks(TUTORIAL, tmp_path)
-    generate = [REPOSITORY / "examples" / "agreement" / "generate.py", "--output", tmp_path / "corpus"]
-    sizes = ["--train", "60", "--valid", "10", "--test", "10", "--challenge", "0"]
-    subprocess.run([sys.executable, *generate, *sizes], check=True)
-    splits = " ".join(f"--{split}pref corpus/{split}" for split in ("train", "valid", "test"))
-    lines = [f"fairseq-syntax preprocess -s en -t de --joined-dictionary {splits} --destdir data-bin"]
+    generate = [sys.executable, REPOSITORY / "examples" / "agreement" / "generate.py", "--output", "corpus"]
+    run_process(*generate, *"--train 60 --valid 10 --test 10 --challenge 0".split(), cwd=tmp_path)
+    splits = [f"--{split}pref=corpus/{split}" for split in ("train", "valid", "test")]
+    preprocess = ["fairseq-syntax", "preprocess", "-s", "en", "-t", "de", "--joined-dictionary", *splits]
+    run_process(*preprocess, "--destdir", "data-bin", cwd=tmp_path)
     (block,) = (content for language, content in blocks(TUTORIAL) if language == "bash")
-    lines += block.replace("\\\n", "").splitlines()
-    preprocessed, tested, *ran = forks.run(
-        *(forks.command(line, tmp_path) for line in lines), loaded=("fairseq_cli.train", "fairseq_syntax", "pytest")
-    )
-    assert preprocessed[0] == 0 and "2 passed" in tested[1], tested
-    for (status, printed, said), found in zip(ran, (r"num_updates[ =|]*2\b", r"^H-9\t"), strict=True):
-        assert status == 0 and re.search(found, printed + said, re.MULTILINE), said[-2000:]
+    lines = block.replace("\\\n", "").splitlines()
+    for line, found in zip(lines, (r"^2 passed", r"num_updates[ =|]*2\b", r"^H-9\t"), strict=True):
+        printed = run_process(*shlex.split(line), cwd=tmp_path)
+        assert re.search(found, printed, re.MULTILINE), printed[-2000:]
 
 
 # --- programs and options -----------------------------------------------------------------------------------------
 
 
-def code(page: Path) -> str:
-    """Blocks of commands, and `code`."""
-    text = page.read_text(encoding="utf-8")
-    fenced = [content for language, content in BLOCK.findall(text) if language in ("", "bash", "sh", "console", "text")]
-    return "\n".join([*fenced, *re.findall(r"`([^`\n]+)`", BLOCK.sub("", text))])
-
-
-def commands(page: Path) -> list[list[str]]:
-    """Command lines of ours and fairseq's in blocks and in `code`, as words; the rest of a pipe is cut off."""
-    found = []
-    for line in code(page).replace("\\\n", " ").splitlines():
-        words = re.sub(r"\s#\s.*", "", line).split()
-        start = next((i for i, word in enumerate(words) if word.startswith("fairseq-")), None)
-        if start is not None:
-            end = next((i for i in range(start, len(words)) if words[i] in ("|", "&&", ";", "||", ">", "&")), None)
-            found.append(named(words[start:end]))
-    return found
-
-
-def unknown(page: Path) -> list[str]:
-    """Programs and options on a page that do not exist."""
-    text = page.read_text(encoding="utf-8")
-    problems = sorted({program for program in PROGRAM.findall(code(page)) if program not in console_scripts()})
-    for program, *words in commands(page):
-        given = {option for word in words for option in OPTION.findall(word.split("=")[0])}
-        if program in console_scripts():
-            problems += sorted(f"{program} {option}" for option in given - all_options(program) - {"--help"})
-        elif program in FAIRSEQ:
-            problems += sorted(f"{program} {option}" for option in given - fairseq_options() - own_options(text))
-    known = own_options(text) | set(fairseq_options()).union(
-        *(all_options(program) for program in console_scripts()), FOREIGN
-    )
-    known |= options_of_scripts()
-    known |= set(build_parser()._option_string_actions)
-    problems += sorted(set(OPTION.findall(text)) - known)
-    return problems
-
-
-def own_options(text: str) -> set[str]:
-    """Options that a model on the page itself defines."""
-    return {
-        f"--{field.replace('_', '-')}"
-        for field in re.findall(r"^    (\w+): \w+ = (?:field|option)\(", text, re.MULTILINE)
-    }
-
-
-def options_of_scripts() -> set[str]:
-    """Options that the Python scripts beside the package define."""
-    found = set()
-    for folder in (*FOLDERS, "docs"):
-        for script in (REPOSITORY / folder).rglob("*.py"):
-            found |= set(re.findall(r"""["'](--[a-z][\w-]*)["']""", script.read_text(encoding="utf-8")))
-    return found
+@cache
+def known() -> set[str]:
+    """Options of fairseq's programs and models, of our verbs, and of the Python scripts beside the package."""
+    parsers = [make() for make in FAIRSEQ.values()] + [program_parser(name) for name in console_scripts()]
+    parsers += [make_options.parser_of(MODEL_REGISTRY[name].add_args) for name in ("transformer", *OURS)]
+    registries = [registry["dataclass_registry"] for registry in REGISTRIES.values()]
+    for dataclass in (cls for registry in (TASK_DATACLASS_REGISTRY, *registries) for cls in registry.values()):
+        parsers.append(make_options.parser_of(partial(gen_parser_from_dataclass, dataclass_instance=dataclass())))
+    found = {option for parser in (*parsers, build_parser()) for option in parser._option_string_actions}
+    scripts = [path for folder in (*FOLDERS, "docs") for path in (REPOSITORY / folder).rglob("*.py")]
+    return found.union(*(re.findall(r"""["'](--[a-z][\w-]*)["']""", path.read_text("utf-8")) for path in scripts))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_programs_and_options_exist(page):
-    assert unknown(page) == []
+    """That programs take them: test_sessions.py and test_examples.py, of the commands that pages and recipes run."""
+    text = page.read_text(encoding="utf-8")
+    own = re.findall(r"^    (\w+): \w+ = (?:field|option)\(", text, re.MULTILINE)  # of a model on the page itself
+    allowed = known() | FOREIGN | {f"--{field.replace('_', '-')}" for field in own}
+    assert sorted({*OPTION.findall(text)} - allowed) == []
+    assert sorted({*VERB.findall(text)} - {*console_scripts()}) == []

@@ -1,4 +1,4 @@
-"""fairseq-syntax preprocess --check on directories of all sorts; damaged ones are in contract/test_damaged_data.py."""
+"""fairseq-syntax preprocess --check on directories of all sorts."""
 
 import json
 import shutil
@@ -53,6 +53,31 @@ def test_manifests_of_the_wrong_shape_are_one_message(data, capsys, tmp_path, co
     code, _, (message,) = run(capsys, path.parent)
     assert code == 1 and message.startswith(f"fairseq-syntax preprocess: {path.parent}/") and said in message
     assert len(message) < 400 + len(str(path))
+
+
+DAMAGE = {
+    "gone": None,
+    "empty": lambda content: b"",
+    "cut": lambda content: content[:-4],
+    "longer": lambda content: content + b"x",
+    "flipped bit": lambda content: bytes([*content[:9], content[9] ^ 4, *content[10:]]),
+}
+
+
+def test_a_damaged_file_is_named_whatever_it_is(data, capsys, tmp_path):
+    folder = shutil.copytree(data, tmp_path / "bin")
+    (folder / "preprocess.log").unlink()
+    for path in sorted(folder.iterdir()):
+        content = path.read_bytes()
+        for kind, damaged in DAMAGE.items():
+            path.unlink(missing_ok=True)
+            if damaged:
+                path.write_bytes(damaged(content))
+            code, out, err = run(capsys, folder)
+            assert code == 1 and f"{folder}: all right" not in out, (path, kind)
+            name = "" if (path.suffix, kind) == (".json", "gone") else path.stem
+            assert any(str(folder / name) in line for line in err), (path, kind, err)
+        path.write_bytes(content)
 
 
 def test_every_fault_is_named_once(data, capsys, tmp_path):
