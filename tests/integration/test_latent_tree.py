@@ -33,6 +33,7 @@ def text(tmp_path_factory) -> Path:
         lines = [pair(i * 5) for i in range(count)]
         if split == "test":
             lines[3] = ("", "nothing")
+            lines[7] = lines[6]  # in one buffer
         for place, language in enumerate(("de", "en")):
             plain = [line[place] for line in lines]
             (folder / f"{split}.{language}").write_text("".join(f"{line}\n" for line in plain), encoding="utf-8")

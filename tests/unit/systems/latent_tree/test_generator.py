@@ -20,32 +20,10 @@ def generator(task, **options):
 TEXTS = ("abca", "", "c", "bbbaaccab")
 
 
-def test_greedy_translations_are_the_most_probable_symbols():
-    task, model = build(seed=2)
-    batch = sample(task, "abca", "ccb")
-    _, _, memory = model.encode(batch["net_input"]["src_tokens"])
-    most = torch.tensor([12, 12])
-    chosen = generator(task).choice.greedy
-    grown = grow_trees(model.decoder, most, model.limits, chosen, memory, greedy=True)
-    actions, pad = grown.actions.numpy(), task.target_dictionary.pad()
-    text = np.where(actions == Action.GEN, grown.symbols, pad)
-    text = np.take_along_axis(text, (text == pad).argsort(1, kind="stable"), 1)
-    _, replay = model.decoder(actions, text, model.limits, memory, most.numpy())
-    dictionary = task.target_dictionary
-    for row, (hypothesis,) in enumerate(generator(task).generate([model], batch)):
-        text = hypothesis["tokens"].tolist()
-        states = replay.states[replay.state[row][actions[row] == Action.GEN]]
-        logits = model.decoder.output(states)
-        logits[:, [dictionary.pad(), dictionary.bos()]] = -torch.inf
-        logits[0, dictionary.eos()] = -torch.inf
-        logits[12:, : dictionary.eos()] = logits[12:, dictionary.eos() + 1 :] = -torch.inf
-        assert logits.argmax(1).tolist() == text
-
-
 @pytest.mark.parametrize("lenpen", [1.0, 0.0])
-def test_scores_are_those_of_actions_and_symbols(lenpen):
+def test_translations_are_the_most_probable_symbols_with_the_scores_of_actions_and_symbols(lenpen):
     task, model = build(seed=2)
-    translator, batch = generator(task, lenpen=lenpen), sample(task, "abca", "ccb")
+    translator, batch, dictionary = generator(task, lenpen=lenpen), sample(task, "abca", "ccb"), task.target_dictionary
     _, _, memory = model.encode(batch["net_input"]["src_tokens"])
     most = torch.tensor([12, 12])
     grown = grow_trees(model.decoder, most, model.limits, translator.choice.greedy, memory, greedy=True)
@@ -54,12 +32,14 @@ def test_scores_are_those_of_actions_and_symbols(lenpen):
         taken = grown.actions[row : row + 1, : int((grown.actions[row] != Action.NOP).sum())].numpy()
         own = type(memory)(*(part[row : row + 1] for part in memory))
         scores, replay = model.decoder(taken, np.array([text]), model.limits, own, most[:1].numpy())
-        states = replay.states[replay.state[0][taken[0] == Action.GEN]]
-        of_symbols = model.decoder.output(states).log_softmax(1)
-        total = float(scores.log_policy.sum())
-        total += sum(float(of_symbol[symbol]) for of_symbol, symbol in zip(of_symbols, text, strict=True))
+        logits = model.decoder.output(replay.states[replay.state[0][taken[0] == Action.GEN]])
+        total = float(scores.log_policy.sum() + logits.log_softmax(1).gather(1, hypothesis["tokens"][:, None]).sum())
         assert float(hypothesis["positional_scores"].sum()) == pytest.approx(total, abs=1e-4)
         assert float(hypothesis["score"]) == pytest.approx(total / len(text) ** lenpen, abs=1e-4)
+        logits[:, [dictionary.pad(), dictionary.bos()]] = -torch.inf
+        logits[0, dictionary.eos()] = -torch.inf
+        logits[12:, : dictionary.eos()] = logits[12:, dictionary.eos() + 1 :] = -torch.inf
+        assert logits.argmax(1).tolist() == text
 
 
 @pytest.mark.parametrize(("side", "head"), [("source", "policy"), ("target", "policy"), ("target", "output")])

@@ -107,11 +107,3 @@ def test_which_weights_a_term_of_the_loss_trains(loss, options, trained):
     total.backward()
     found = {name for name, weight in model.named_parameters() if weight.grad is not None and weight.grad.any()}
     assert found == {name for name, _ in model.named_parameters() if ".".join(name.split(".")[:2]) in trained}
-
-
-def test_what_the_target_sees_of_the_source():
-    """The phrase of the source's root, if the target opens no constituents."""
-    task, model = build()
-    flat = torch.full((1, 3), int(Action.GEN))
-    one, other = (scores(model, pairs(task, [source], ["ab"]), tgt_actions=flat) for source in ("ab", "ca"))
-    assert not torch.equal(one.target.symbol_loss, other.target.symbol_loss)

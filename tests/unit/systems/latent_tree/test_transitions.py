@@ -4,8 +4,6 @@ against a stack that a loop fills."""
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from oracles import rnng_trees as oracle
 from oracles.transitions import legal, legal_actions
 
@@ -68,25 +66,6 @@ def test_random_policies(policy):
             "x" if action == NT else " " for action in torch.nn.functional.pad(actions, (0, 1), value=NOP).ravel()
         )
         assert "x" * (limits.max_consecutive + 1) not in nts
-
-
-@given(st.integers(0, 10**6), st.integers(1, 8), st.integers(0, 9), st.sampled_from(list(POLICIES)))
-def test_what_comes_later_does_not_change_what_is_legal(seed, length, other, policy):
-    """The same beginning in a text that is cut, or longer: the same is legal until the shorter one ends."""
-    limits = Limits(max_open=4, max_consecutive=3, actions_per_symbol=16)  # a budget that no tree reaches
-    actions = grow(torch.tensor([length]), limits, POLICIES[policy], torch.Generator().manual_seed(seed))
-    first, second = (Transitions(torch.tensor([n]), limits) for n in (length, other))
-    compared = 0
-    for action in actions.unbind(1):
-        if not (first.live.item() and second.live.item()):
-            break
-        assert torch.equal(legal(first), legal(second))
-        first.step(action)
-        second.step(action)
-        compared += 1
-    ends = [step for step, action in enumerate(actions[0].tolist()) if action == GEN]
-    assert compared == ends[min(length, other)] + 1
-    assert first.live.item() == (other < length) and second.live.item() == (length < other)
 
 
 @pytest.mark.parametrize(
