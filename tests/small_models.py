@@ -86,3 +86,14 @@ def batch(model, rows=range(5), left_pad=False, columns=0, sentences=SENTENCES, 
         ]
         given["src_syntax"] = collate_syntax(trees, names, columns, left_pad)
     return given
+
+
+def assert_same_gradients(model, found, expected):
+    """Gradients of a loss of logits of all sentences; fairseq keeps the padding's row of embeddings as it is."""
+    learned = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+    labels = torch.tensor(TARGETS).roll(-1, 1).flatten()  # words that are not those given
+    losses = (torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels) for logits in (found, expected))
+    gradients = (torch.autograd.grad(loss, learned.values()) for loss in losses)
+    for name, gradient, reference in zip(learned, *gradients, strict=True):
+        rows = slice(PAD + 1 if name.endswith("embed_tokens.weight") else 0, None)
+        torch.testing.assert_close(gradient[rows], reference[rows], atol=1e-10, rtol=1e-10, msg=name)

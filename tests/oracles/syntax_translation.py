@@ -102,7 +102,7 @@ def part(parameters, prefix):
     return {name.removeprefix(prefix): value for name, value in parameters.items() if name.startswith(prefix)}
 
 
-def translate(parameters, sentence, previous, *, layers, context, eos, tree=True, hard=False):
+def translate(parameters, sentence, previous, *, layers, context, eos, **options):
     """Scores (S, V) of the next word after each of `previous`, and what the gate and attention were.
 
     Args:
@@ -110,6 +110,7 @@ def translate(parameters, sentence, previous, *, layers, context, eos, tree=True
         sentence: ids of one source sentence, EOS included.
         previous: S ids of target words.
         context: "none" (eqs. 1-5), "shared" (16), "separate" (19, 20) or "one-set" (22).
+        options: of `syntactic_annotations`.
     """
     encoder = parameters["encoder.embed_tokens.weight"]
     weights = part(parameters, "encoder.rnn.")
@@ -123,7 +124,7 @@ def translate(parameters, sentence, previous, *, layers, context, eos, tree=True
     memory = part(parameters, "encoder.memory.")
     if context != "none":
         words = [token != eos for token in sentence]
-        syntax = syntactic_annotations(annotations, words, part(memory, "head_selection."), tree=tree, hard=hard)
+        syntax = syntactic_annotations(annotations, words, part(memory, "head_selection."), **options)
         if context == "one-set":  # eq. 22
             states = [
                 s + torch.sigmoid(memory["gate.weight"] @ s) * m for s, m in zip(annotations, syntax, strict=True)

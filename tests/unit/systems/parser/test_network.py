@@ -45,20 +45,6 @@ def batch_of(lengths, extra=0, seed=1):
     return x, torch.tensor(lengths), heads, labels
 
 
-def defined(graph, b, length):
-    """All that a result says of sentence b, padding and what has no meaning at EOS cut away; None left out."""
-    words = length - 1
-    parts = (
-        graph.pos_log_probs[b, :length],
-        None if graph.head_log_probs is None else graph.head_log_probs[b, :words, :length][off_diagonal(words)],
-        None if graph.heads is None else graph.heads[b, :length, :length],
-        None if graph.label_log_probs is None else graph.label_log_probs[b, :words],
-        None if graph.labels is None else graph.labels[b, :length],
-        graph.states[b, :length],
-    )
-    return [part for part in parts if part is not None]
-
-
 def off_diagonal(words):
     return ~torch.eye(words, words + 1, dtype=torch.bool)
 

@@ -33,7 +33,6 @@ STRINGS = st.text(LETTERS, min_size=1, max_size=12)
 COUNTED = st.dictionaries(STRINGS, st.integers(0, 4), max_size=8).map(lambda words: list(words.items()))
 WORDS = st.text(st.sampled_from("abAB字ß"), min_size=1, max_size=7)
 DICTIONARIES = st.dictionaries(WORDS, st.integers(0, 4), max_size=8).map(lambda words: list(words.items()))
-NUMBERS = st.floats(-1e6, 1e6, width=32)
 # anything but line ends, and blanks at the start, which would look like an empty first field
 TOKENS = st.text(st.characters(exclude_characters=" \n\r", exclude_categories=["Cs"]), min_size=1, max_size=6)
 

@@ -1,21 +1,25 @@
 """The recurrent base: fairseq's own LSTM model where both can do the same, its options, its embeddings."""
 
 import argparse
-from types import SimpleNamespace
 
 import pytest
+import small_models
 import torch
 from fairseq.models.lstm import LSTMModel, base_architecture
 from fairseq.modules import FairseqDropout
+from small_models import EOS, PAD, TASK
 
 from fairseq_syntax.systems.sa_nmt.model import SyntaxAttentionModel
 
-PAD, EOS = 1, 2
 SOURCE = torch.tensor([[5, 6, 7, 8, EOS], [9, 4, 5, EOS, PAD], [6, EOS, PAD, PAD, PAD]])
 PREVIOUS = torch.tensor([[EOS, 5, 6, 7], [EOS, 4, 9, 9], [EOS, 10, 4, 8]])
 
 
-def fairseq_lstm(task, model, layers):
+def build(arch, **options):
+    return small_models.build(arch, 0, **{"init_range": 0.8, **options})
+
+
+def fairseq_lstm(model, layers):
     """fairseq's model with the weights of ours."""
     hidden = model.decoder.cells[0].hidden_size
     args = argparse.Namespace(
@@ -33,7 +37,7 @@ def fairseq_lstm(task, model, layers):
         criterion="cross_entropy",
     )
     base_architecture(args)
-    twin = LSTMModel.build_model(args, task).double().eval()
+    twin = LSTMModel.build_model(args, TASK).double().eval()
 
     def order(rows):  # gates i, f, o, g -> i, f, g, o
         take, keep, show, new = rows.chunk(4)
@@ -61,12 +65,12 @@ def fairseq_lstm(task, model, layers):
     return twin
 
 
-@pytest.mark.parametrize(("layers", "hidden"), [(1, 6), (3, 8)], ids=["same size", "bridged"])
-def test_equals_the_lstm_of_fairseq(build, task, layers, hidden):
+@pytest.mark.parametrize(("layers", "hidden"), [(1, 8), (3, 6)], ids=["same size", "bridged"])
+def test_equals_the_lstm_of_fairseq(layers, hidden):
     """With nothing syntactic about it: scores, attention, loss gradients."""
     sizes = {"decoder_embed_dim": hidden, "decoder_hidden_size": hidden}
     model = build("nmt_lstm", encoder_layers=layers, decoder_layers=layers, **sizes)
-    twin = fairseq_lstm(task, model, layers)
+    twin = fairseq_lstm(model, layers)
     lengths = SOURCE.ne(PAD).sum(1)
     found, extra = model(SOURCE, lengths, PREVIOUS)
     expected, attention = twin(SOURCE, lengths, PREVIOUS)
@@ -87,10 +91,10 @@ def test_equals_the_lstm_of_fairseq(build, task, layers, hidden):
     assert sum(parameter.numel() for parameter in twin.parameters()) == count + layers * 4 * hidden
 
 
-def test_dropout_is_at_the_same_places_as_in_fairseq(build, task):
+def test_dropout_is_at_the_same_places_as_in_fairseq():
     """Each dropout takes away half of everything it gets, so that both models take away the same."""
     model = build("nmt_lstm", decoder_embed_dim=6, decoder_hidden_size=6)
-    twin = fairseq_lstm(task, model, 2)
+    twin = fairseq_lstm(model, 2)
     lengths = SOURCE.ne(PAD).sum(1)
     plain, _ = model(SOURCE, lengths, PREVIOUS)
     for each in (model, twin):
@@ -103,34 +107,26 @@ def test_dropout_is_at_the_same_places_as_in_fairseq(build, task):
     assert (found - plain).abs().max() > 0.1
 
 
-@pytest.fixture
-def joined(task):
-    """A task with one dictionary of both languages."""
-    return SimpleNamespace(
-        source_dictionary=task.source_dictionary, target_dictionary=task.source_dictionary, attach_syntax=None
-    )
-
-
-def test_shared_embeddings_are_one_table(build, joined):
-    model = build("sa_nmt_shared", of=joined, share_all_embeddings=True, decoder_embed_dim=5)
+def test_shared_embeddings_are_one_table():
+    model = build("sa_nmt_shared", share_all_embeddings=True)
     table = model.encoder.embed_tokens.weight
     assert table is model.decoder.embed_tokens.weight is model.decoder.output_projection.weight
-    loose = build("sa_nmt_shared", of=joined, share_all_embeddings=True, decoder_embed_dim=5, untied_output=True)
+    loose = build("sa_nmt_shared", share_all_embeddings=True, untied_output=True)
     assert loose.encoder.embed_tokens.weight is loose.decoder.embed_tokens.weight
     assert loose.decoder.output_projection.weight is not loose.decoder.embed_tokens.weight
     assert len(list(loose.parameters())) == len(list(model.parameters())) + 1
     # a model of its own for each language: --untied-output alone does not untie the source
-    apart = build("sa_nmt_shared", of=joined, decoder_embed_dim=5)
+    apart = build("sa_nmt_shared")
     assert apart.encoder.embed_tokens.weight is not apart.decoder.embed_tokens.weight
     assert apart.decoder.output_projection.weight is apart.decoder.embed_tokens.weight
 
 
-def test_parameters_start_in_their_range(task):
+def test_parameters_start_in_their_range():
     args = argparse.Namespace(
         encoder_embed_dim=40, encoder_hidden_size=20, decoder_embed_dim=40, decoder_hidden_size=50
     )
     torch.manual_seed(0)
-    model = SyntaxAttentionModel.build_model(args, task)
+    model = SyntaxAttentionModel.build_model(args, TASK)
     for name, parameter in model.named_parameters():
         if name.endswith("embed_tokens.weight"):
             assert not parameter[PAD].any()
@@ -140,7 +136,7 @@ def test_parameters_start_in_their_range(task):
             assert parameter.max() > 0.03 and parameter.min() < -0.03, name
 
 
-def test_attention_is_collected_only_where_it_is_shown(build):
+def test_attention_is_collected_only_where_it_is_shown():
     model = build("sa_nmt")
     assert model(SOURCE, None, PREVIOUS)[1].keys() == {"attn", "syntax_attn", "gate_norm"}
     model.make_generation_fast_(need_attn=False)

@@ -1,15 +1,15 @@
 """SA-NMT, FA-NMT and the recurrent baseline as whole models, against the paper's equations word by word."""
 
 import pytest
+import small_models
 import torch
 from fairseq.data import Dictionary
 from fairseq.data.data_utils import collate_tokens
 from oracles import syntax_translation as oracle
-from small_models import TARGETS
+from small_models import EOS, PAD, TARGETS, WORDS
 
 from fairseq_syntax.systems.sa_nmt.model import punctuation
 
-PAD, EOS, MARKS = 1, 2, (12, 13)
 # architecture -> the oracle's settings
 SYSTEMS = {
     "nmt_lstm": {"context": "none"},
@@ -21,7 +21,7 @@ SYSTEMS = {
     "sa_nmt_1set": {"context": "one-set"},
 }
 SYNTAX = [arch for arch in SYSTEMS if arch != "nmt_lstm"]
-SENTENCES = [[5, 6, 12, 7, EOS], [8, 9, EOS], [13, 12, EOS], [10, EOS], [EOS]]
+SENTENCES = [[5, 6, 13, 7, EOS], [8, 9, EOS], [14, 13, EOS], [10, EOS], [EOS]]
 
 
 def batch():
@@ -29,33 +29,33 @@ def batch():
     return collate_tokens(list(map(torch.tensor, SENTENCES)), PAD), None, torch.tensor(TARGETS)
 
 
-def everything(model):
-    """Parameters by all their names: tied ones have two."""
-    return dict(model.named_parameters(remove_duplicate=False))
+def build(arch, **options):
+    return small_models.build(arch, 0, **{"init_range": 0.8, **options})
 
 
-def loss(logits):
-    """Cross entropy of words that are not those given."""
-    labels = torch.tensor(TARGETS).roll(-1, 1)
-    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
-
-
-@pytest.mark.parametrize("arch", SYSTEMS)
 @pytest.mark.parametrize(
-    "more",
-    [{}, {"decoder_hidden_size": 7, "untied_output": True, "encoder_layers": 1, "decoder_layers": 1}],
-    ids=["", "bridged, untied, one layer"],
+    ("arch", "more"),
+    [
+        *((arch, {}) for arch in SYSTEMS),
+        *((arch, {"decoder_hidden_size": 7, "untied_output": True, "layers": 1}) for arch in SYSTEMS),
+        ("sa_nmt", {"sa_scaled_heads": True, "sa_root_scores": "query"}),
+    ],
+    ids=str,
 )
-def test_equals_the_paper_word_by_word(build, arch, more):
-    model = build(arch, **more)
-    assert ("bridges.0.weight" in model.decoder.state_dict()) == bool(more)
-    tied = model.decoder.output_projection.weight is model.decoder.embed_tokens.weight
-    assert tied != bool(more)
+def test_equals_the_paper_word_by_word(arch, more):
+    """Also bridged, untied, of one layer; and with the other readings of head selection."""
+    layers, others = more.get("layers", 2), "decoder_hidden_size" in more
+    sizes = {"encoder_layers": layers, "decoder_layers": layers}
+    model = build(arch, **sizes, **{name: value for name, value in more.items() if name != "layers"})
+    assert ("bridges.0.weight" in model.decoder.state_dict()) == others
+    assert (model.decoder.output_projection.weight is model.decoder.embed_tokens.weight) == (not others)
     found, extra = model(*batch())
-    settings = {"layers": 1 if more else 2, "eos": EOS, **SYSTEMS[arch]}
+    settings = {"layers": layers, "eos": EOS, **SYSTEMS[arch]}
+    settings |= {"scaled": True} if "sa_scaled_heads" in more else {}
+    parameters = dict(model.named_parameters(remove_duplicate=False))  # tied ones have two names
     expected = []
     for row, (sentence, previous) in enumerate(zip(SENTENCES, TARGETS, strict=True)):
-        logits, gates, attention = oracle.translate(everything(model), sentence, previous, **settings)
+        logits, gates, attention = oracle.translate(parameters, sentence, previous, **settings)
         expected.append(logits)
         torch.testing.assert_close(extra["attn"][0][row, :, : len(sentence)], torch.stack(attention))
         if gates:
@@ -64,17 +64,11 @@ def test_equals_the_paper_word_by_word(build, arch, more):
     assert ("syntax_attn" in extra) == (settings["context"] == "separate")
     expected = torch.stack(expected)
     torch.testing.assert_close(found, expected, atol=1e-10, rtol=1e-10)
-    parameters = dict(model.named_parameters())
-    gradients = torch.autograd.grad(loss(found), parameters.values())
-    references = torch.autograd.grad(loss(expected), parameters.values())
-    for name, gradient, reference in zip(parameters, gradients, references, strict=True):
-        if name.endswith("embed_tokens.weight"):  # fairseq keeps the padding's row as it is
-            gradient, reference = gradient[PAD + 1 :], reference[PAD + 1 :]
-        torch.testing.assert_close(gradient, reference, atol=1e-10, rtol=1e-10, msg=name)
+    small_models.assert_same_gradients(model, found, expected)
 
 
 @pytest.mark.parametrize("arch", list(SYSTEMS))
-def test_embeddings_and_annotations_are_dropped_only_if_asked_for(build, arch):
+def test_embeddings_and_annotations_are_dropped_only_if_asked_for(arch):
     """As in OpenNMT: with --dropout alone, what heads, values and keys are made of is whole."""
     seen = {}
 
@@ -104,7 +98,7 @@ def test_embeddings_and_annotations_are_dropped_only_if_asked_for(build, arch):
 
 
 @pytest.mark.parametrize("arch", SYNTAX)
-def test_without_the_contribution_of_syntax_it_is_the_baseline(build, arch):
+def test_without_the_contribution_of_syntax_it_is_the_baseline(arch):
     baseline, model = build("nmt_lstm"), build(arch)
     shared = {name: value for name, value in baseline.state_dict().items() if name != "decoder.output_state.weight"}
     left = model.load_state_dict(shared, strict=False)
@@ -125,21 +119,13 @@ def test_without_the_contribution_of_syntax_it_is_the_baseline(build, arch):
     assert (model(*batch())[0] - expected).abs().max() > 1e-2
 
 
-def test_options_of_head_selection_reach_it(build):
-    selection = build("sa_nmt").encoder.memory.head_selection
-    assert selection.scale == 1 and selection.root_query is None  # the paper's equations
-    assert not selection.hard and selection.never_heads is None
-    selection = build("sa_nmt", sa_scaled_heads=True, sa_root_scores="query").encoder.memory.head_selection
-    assert selection.scale == pytest.approx(6**-0.5) and selection.root_query is not None
-    # checkpoints from before that option
-    assert build("sa_nmt", sa_unscaled_heads=False).encoder.memory.head_selection.scale == selection.scale
-    assert build("sa_nmt", sa_unscaled_heads=True).encoder.memory.head_selection.scale == 1
-    assert build("sa_nmt_hard").encoder.memory.head_selection.hard
-    never = build("sa_nmt", sa_punctuation_never_heads=True).encoder.memory.head_selection.never_heads
-    assert never.nonzero().flatten().tolist() == list(MARKS)
+def test_checkpoints_from_before_scaling_was_an_option():
+    for unscaled, scale in ((False, 8**-0.5), (True, 1)):
+        selection = build("sa_nmt", sa_unscaled_heads=unscaled).encoder.memory.head_selection
+        assert selection.scale == pytest.approx(scale)
 
 
-def test_punctuation_of_a_dictionary(task):
+def test_punctuation_of_a_dictionary():
     symbols = {",": True, ".@@": True, "\u2581...": True, "@-@": True, "\u00bb": True, "\u3002": True, "--": True}
     symbols |= {"a.": False, "@@": False, "\u2581": False, "3": False, "\u20ac": False, "a@@": False}
     dictionary = Dictionary()
@@ -150,4 +136,4 @@ def test_punctuation_of_a_dictionary(task):
         **dict.fromkeys(dictionary.symbols[:4], False),
         **symbols,
     }
-    assert punctuation(task.source_dictionary).nonzero().flatten().tolist() == list(MARKS)
+    assert punctuation(WORDS).nonzero().flatten().tolist() == [13, 14]

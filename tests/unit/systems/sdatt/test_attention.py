@@ -1,21 +1,17 @@
 """Additive attention with global, local and flexible weights, one score at a time, and at the edges of sentences."""
 
-import math
-
 import pytest
 import torch
 from oracles import directed_translation as oracle
 from torch import nn
 
 from fairseq_syntax.systems.sdatt.attention import (
-    FlexibleWeights,
     LocalWeights,
     PositionNet,
     centre_row,
 )
 
 H = 6
-B, T, C = 3, 5, 4
 
 
 class Fixed(nn.Module):
@@ -94,62 +90,6 @@ def test_local_is_finite_at_the_ends(length, softmax):
             assert torch.isfinite(found).all() and torch.isfinite(scores.grad).all()
             assert not found[0, length:].any()
             assert 0 <= float(found.detach().sum()) <= 1 + 1e-12
-
-
-def flexible(strengths, lengths, steps, left_pad=False, width=None):
-    """Weights of several steps with given gates: [(B, T)] and the last centre."""
-    weights = FlexibleWeights(H, sigma=1.5).double()
-    memory = make_memory(lengths, left_pad, width)
-    query = torch.zeros(len(lengths), H, dtype=torch.double)
-    state = weights.initial_state(memory)
-    assert state["centre"].tolist() == [0.0] * len(lengths)
-    found = []
-    for strength, scores in zip(strengths, steps, strict=True):
-        weights.gate = Fixed(strength)
-        row, shown, state = weights(scores, query, memory, state)
-        assert torch.equal(shown["gate"], strength)
-        found.append(row)
-    return found, state["centre"]
-
-
-@pytest.mark.parametrize("left_pad", [False, True], ids=["right", "left"])
-def test_flexible_equals_the_equations(left_pad):
-    lengths = [9, 6, 2, 1]
-    steps, strengths = draw(4, 4, 9), draw(4, 4, seed=1).sigmoid()
-    # the first step sees all, so that its centre is between two tokens
-    strengths[0] = 0
-    found, centre = flexible(strengths, lengths, steps, left_pad)
-    for b, length in enumerate(lengths):
-        columns = slice(9 - length, 9) if left_pad else slice(0, length)
-        last = torch.zeros((), dtype=torch.double)
-        for row, scores, strength in zip(found, steps, strengths, strict=True):
-            expected, last = oracle.penalized(list(scores[b, columns]), strength[b], last, 1.5)
-            whole = torch.zeros(9, dtype=torch.double)
-            whole[columns] = torch.stack(expected)
-            torch.testing.assert_close(row[b], whole, atol=1e-12, rtol=0)
-        assert float(centre[b]) == pytest.approx(float(last), abs=1e-12)
-
-
-# --- additive attention -------------------------------------------------------------------------------------------
-
-
-def test_positions_follow_their_equation():
-    torch.manual_seed(0)
-    net = PositionNet(H).double()
-    query, length = torch.randn(4, H, dtype=torch.double), torch.tensor([1, 2, 9, 80])
-    found = net(query, length)
-    assert {name: tuple(p.shape) for name, p in net.named_parameters()} == {
-        "hidden.weight": (H, H),
-        "output.weight": (1, H),
-    }
-    for b in range(4):
-        inner = net.output.weight[0] @ torch.tanh(net.hidden.weight @ query[b])
-        assert float(found[b]) == pytest.approx(int(length[b]) / (1 + math.exp(-float(inner))), abs=1e-12)
-    assert torch.autograd.gradcheck(lambda q: net(q, length), (query.requires_grad_(),))
-    # at the start, with small weights, in the middle
-    with torch.no_grad():
-        net.output.weight.zero_()
-    assert net(query, length).tolist() == [0.5, 1, 4.5, 40]
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

@@ -1,18 +1,14 @@
 """SDAtt and its peers as whole models, against the paper's equations word by word."""
 
-import math
-
 import pytest
 import small_models
 import torch
 from oracles import directed_translation as oracle
-from small_models import TARGETS
+from small_models import EOS, PAD, TARGETS
 
 from fairseq_syntax.systems.recurrent.dropout import VariationalDropout
 from fairseq_syntax.systems.sdatt.model import SYSTEMS
 
-PAD, EOS = 1, 2
-INF = math.inf
 SENTENCES = [[5, 6, 12, 7, 9, 11, EOS], [8, 9, 4, EOS], [10, 5, 6, EOS], [10, EOS], [EOS]]
 # a tree, a forest, no parse, one word, none
 HEADS = [[1, 2, 3, -1, 3, 4], [-1, 0, -1], [-2, -2, -2], [-1], []]
@@ -32,10 +28,8 @@ def batch(left_pad=False, rows=range(5)):
     return tuple(small_models.batch(None, rows, left_pad, sentences=whole, names=names).values())
 
 
-def loss(logits):
-    """Cross entropy of words that are not those given."""
-    labels = torch.tensor(TARGETS).roll(-1, 1)
-    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+def build(arch, **options):
+    return small_models.build(arch, 0, **{"init_range": 0.8, **options})
 
 
 def narrow(arch, **options):
@@ -44,32 +38,26 @@ def narrow(arch, **options):
 
 
 def assert_equals_the_paper(model, **settings):
-    """Logits and what attention found in eval mode; logits and gradients in training mode."""
+    """Logits and what attention found in eval mode, on either side of padding; logits and gradients in training."""
     parameters = dict(model.named_parameters(remove_duplicate=False))
     rows = list(zip(SENTENCES, HEADS, TARGETS, strict=True))
     expected, steps = zip(*(oracle.translate(parameters, *row, **settings) for row in rows), strict=True)
     expected = torch.stack(expected)
-    found, extra = model.eval()(*batch())
-    torch.testing.assert_close(found, expected, atol=1e-10, rtol=1e-10)
-    extra["attn"] = extra["attn"][0]
-    assert extra.keys() == steps[0][0].keys()
-    for name, values in extra.items():
-        for row, sentence in enumerate(SENTENCES):
-            wanted = torch.stack([step[name] for step in steps[row]])
-            mine = values[row, :, : len(sentence)] if values.dim() == 3 else values[row]
-            torch.testing.assert_close(mine, wanted, atol=1e-10, rtol=1e-10, msg=name)
-            assert values.dim() < 3 or not values[row, :, len(sentence) :].any()
+    for left_pad in (False, True):
+        found, extra = model.eval()(*batch(left_pad))
+        torch.testing.assert_close(found, expected, atol=1e-10, rtol=1e-10)
+        extra["attn"] = extra["attn"][0]
+        assert extra.keys() == steps[0][0].keys()
+        for name, values in extra.items():
+            for row, ids in enumerate(SENTENCES):
+                wanted = torch.stack([step[name] for step in steps[row]])
+                if values.dim() == 3:  # nothing for padding
+                    padding = 7 - len(ids)
+                    wanted = torch.nn.functional.pad(wanted, (padding, 0) if left_pad else (0, padding))
+                torch.testing.assert_close(values[row], wanted, atol=1e-10, rtol=1e-10, msg=name)
     found, _ = model.train()(*batch())
     torch.testing.assert_close(found, expected, atol=1e-10, rtol=1e-10)
-    learned = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    gradients = torch.autograd.grad(loss(found), learned.values())
-    references = torch.autograd.grad(loss(expected), learned.values())
-    for name, gradient, reference in zip(learned, gradients, references, strict=True):
-        if name.endswith("embed_tokens.weight"):  # fairseq keeps the padding's row as it is
-            gradient, reference = gradient[PAD + 1 :], reference[PAD + 1 :]
-        torch.testing.assert_close(gradient, reference, atol=1e-10, rtol=1e-10, msg=name)
-        # a softmax does not feel the offset of its scores
-        assert gradient.any() or name.endswith("score.bias"), name
+    small_models.assert_same_gradients(model, found, expected)
     return extra
 
 
@@ -91,36 +79,31 @@ def settings_of(arch, **options):
 OTHER = {"decoder_hidden_size": 7, "untied_output": True, "output_bias": True}
 
 
-@pytest.mark.parametrize(
-    ("arch", "more"), [*((arch, {}) for arch in SYSTEMS), ("sdatt", OTHER), ("global_plus_chen17", OTHER)], ids=str
-)
-def test_equals_the_paper_word_by_word(build, arch, more):
-    """Also with other sizes, and an output layer of its own."""
-    model = build(arch, **narrow(arch, **more))
-    tied = model.decoder.output_projection.weight is model.decoder.embed_tokens.weight
-    assert tied == (not more) and (model.decoder.output_projection.bias is None) == (not more)
-    extra = assert_equals_the_paper(model, **settings_of(arch))
-    if "position" in extra:  # not the same everywhere
-        assert extra["position"].std() > 0.1
-
-
 ALL_READINGS = [
+    *((arch, {}) for arch in SYSTEMS),
     ("sdatt", {"sdatt_position": "hard"}),
     ("sdatt", {"sdatt_sdr": 1}),
     ("sdatt", {"encoder_layers": 2}),
     ("global_plus_local", {"sdatt_local_softmax": "sentence"}),
+    ("sdatt", OTHER),
+    ("global_plus_chen17", OTHER),
 ]
 
 
-@pytest.mark.parametrize("arch, options", ALL_READINGS, ids=str)
-def test_every_reading_equals_the_paper(build, arch, options):
-    model = build(arch, **narrow(arch, **options))
-    assert_equals_the_paper(model, **settings_of(arch, **options))
-    if "sdatt_sdr" in options:
+@pytest.mark.parametrize(("arch", "more"), ALL_READINGS, ids=str)
+def test_equals_the_paper_word_by_word(arch, more):
+    """In all readings; also with other sizes, and an output layer of its own."""
+    model = build(arch, **narrow(arch, **more))
+    tied = model.decoder.output_projection.weight is model.decoder.embed_tokens.weight
+    assert tied == (more != OTHER) and (model.decoder.output_projection.bias is None) == (more != OTHER)
+    extra = assert_equals_the_paper(model, **settings_of(arch, **({} if more == OTHER else more)))
+    if "position" in extra:  # not the same everywhere
+        assert extra["position"].std() > 0.1
+    if "sdatt_sdr" in more:
         assert model.syntax_inputs == ("distances", "parent_pieces", "word_starts")
 
 
-def test_embeddings_and_annotations_are_dropped_as_in_nematus(build):
+def test_embeddings_and_annotations_are_dropped_as_in_nematus():
     for given, expected in (
         ({}, (0.4, 0.4)),
         ({"annotation_dropout": 0.0}, (0.4, 0)),
@@ -131,7 +114,7 @@ def test_embeddings_and_annotations_are_dropped_as_in_nematus(build):
         assert (model.decoder.embedding_dropout.p, model.decoder.dropout.p) == (expected[0], 0.4)
 
 
-def test_variational_dropout_drops_the_same_everywhere(build):
+def test_variational_dropout_drops_the_same_everywhere():
     model = build("global_plus_sdatt", dropout=0.5, variational_dropout=True).train()
     dropped = []
     for module in model.modules():
@@ -149,7 +132,7 @@ def test_variational_dropout_drops_the_same_everywhere(build):
 
 
 @pytest.mark.parametrize("arch", SYSTEMS)
-def test_dropout_of_states_is_that_of_nematus(build, arch):
+def test_dropout_of_states_is_that_of_nematus(arch):
     """One mask for gates, another for candidates, a third for the attention; each the same at all steps."""
     model = build(arch, **narrow(arch, recurrent_dropout=0.4)).train()
     drawn = []
@@ -176,7 +159,7 @@ def test_dropout_of_states_is_that_of_nematus(build, arch):
 # --- sizes, first values, options -------------------------------------------------------------------------------------
 
 
-def test_first_values_are_those_of_nematus(build):
+def test_first_values_are_those_of_nematus():
     sizes = {"encoder_embed_dim": 10, "encoder_hidden_size": 20, "decoder_embed_dim": 30, "decoder_hidden_size": 30}
     model = build("global_plus_sdatt", **{**sizes, "init_range": None})
     kinds = {"square": 0, "gates": 0, "other": 0, "bias": 0}
@@ -217,6 +200,6 @@ def test_first_values_are_those_of_nematus(build):
         ("sdatt", {"sdatt_sdr": 2}, "--sdatt-sdr 2: needs --sdatt-attention global"),
     ],
 )
-def test_options_that_cannot_be(build, arch, options, message):
+def test_options_that_cannot_be(arch, options, message):
     with pytest.raises(ValueError, match=message):
         build(arch, **options)

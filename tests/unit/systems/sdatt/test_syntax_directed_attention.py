@@ -46,10 +46,6 @@ def figure(scores, position=FENZI + 0.5, **options):
     return build(**options).weigh(scores, torch.tensor([position], dtype=torch.double), make_memory([HEADS]))[0]
 
 
-def named(**weights):
-    return torch.tensor([weights[word] for word in [*WORDS[:-1], "eos"]], dtype=torch.double)
-
-
 def draw(*shape, scale=2.0, seed=0):
     return torch.randn(*shape, dtype=torch.double, generator=torch.Generator().manual_seed(seed)) * scale
 

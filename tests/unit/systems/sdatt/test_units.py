@@ -10,8 +10,6 @@ from fairseq_syntax.systems.sdatt.units import DependencyUnits, dependency_units
 from fairseq_syntax.trees.piece_parents import parent_first_pieces
 
 SENTENCES = st.lists(split_forests(unparsed=True), min_size=1, max_size=4)
-WORDS = "zhexie weixian fenzi yanzhong yingxiang zhengchang de yimin zhengce".split()
-HEADS = [2, 2, 4, 4, -1, 8, 5, 8, 4]
 
 
 def columns_of(sentences, left_pad):
