@@ -13,7 +13,6 @@ import numpy as np
 from probes import probes_of, read_probes
 from table import interval, mean_and_deviation, signed
 
-from fairseq_syntax.evaluate.plots import COLORS, MARKS, styled
 from fairseq_syntax.evaluate.significance import effect, resampled
 from fairseq_syntax.evaluate.tables import TableFormat, format_table
 from fairseq_syntax.experiment.plan import CHECKOUT, Plan
@@ -110,7 +109,7 @@ def _by_depth(plan: Plan, folder: Path) -> str:
     return "\n\n".join(parts)
 
 
-@styled()
+@plt.style.context("tableau-colorblind10")
 def draw(plan: Plan, folder: Path):
     """Both figures by depth, of some systems: means over seeds, from the lowest to the highest."""
     kinds = _corpus()[0]
@@ -120,9 +119,9 @@ def draw(plan: Plan, folder: Path):
         found = measure(plan, folder)
         for i, (name, split) in enumerate(key for key in _DRAWN if key in found):
             by_depth = [100 * found[name, split][:, [d == depth for _, d in kinds]].mean(axis=1) for depth in depths]
-            means, color = [values.mean() for values in by_depth], COLORS[i]
+            means, color = [values.mean() for values in by_depth], f"C{i}"
             label = name + ", parser's trees" * (split == "parsed")
-            axis.plot(depths, means, color=color, marker=MARKS[i], markersize=4, linewidth=1, label=label)
+            axis.plot(depths, means, color=color, marker="os^vDP"[i], markersize=4, linewidth=1, label=label)
             low, high = zip(*((values.min(), values.max()) for values in by_depth), strict=True)
             axis.fill_between(depths, low, high, color=color, alpha=0.12, linewidth=0)
         axis.set(ylabel=title.partition(":")[0] + ", %", xlabel="depth (training: 0 to 2)")

@@ -229,7 +229,7 @@ compare() {
         fail "evaluate seq and another system first, with the same AVERAGED, PRIOR and COPY_UNKNOWN"
     name="$(translation_name comparison "$split")"
     run_to "$name.txt" fairseq-syntax compare "${systems[@]}" --baseline seq \
-        --reference "$TEXT/$split.$TARGET" --source "$TEXT/$split.$SOURCE" --draw "$name.svg" --overwrite "${@:2}"
+        --reference "$TEXT/$split.$TARGET" --source "$TEXT/$split.$SOURCE" "${@:2}"
     [[ -n "$DRY_RUN" ]] || cat "$name.txt"
 }
 

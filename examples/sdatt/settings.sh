@@ -47,8 +47,8 @@ evaluate() {
     multi30k_evaluate "$MULTI30K/text" "$1" "${2:-test}" --max-tokens 4096
 }
 
-# BLEU beside global_att and, as in the paper, chen17 and global_plus_chen17, significance, and BLEU by source length with
-# a picture, of all systems that have been evaluated: compare [SPLIT] [options of fairseq-syntax compare]
+# BLEU beside global_att and, as in the paper, chen17 and global_plus_chen17, significance, and BLEU by source length
+# of all systems that have been evaluated: compare [SPLIT] [options of fairseq-syntax compare]
 compare() {
     local subset="${1:-test}" system systems=() baselines=() name
     check_split "$subset"
@@ -61,7 +61,6 @@ compare() {
         fail "$subset: evaluate global_att and another system first"
     name="$OUT/comparison-$SEED.$subset"
     run_to "$name.txt" fairseq-syntax compare "${systems[@]}" "${baselines[@]}" \
-        --reference "$MULTI30K/text/$subset.$TARGET" --source "$MULTI30K/text/$subset.$SOURCE" --draw "$name.svg" \
-        --sign-test --overwrite "${@:2}"
+        --reference "$MULTI30K/text/$subset.$TARGET" --source "$MULTI30K/text/$subset.$SOURCE" "${@:2}"
     [[ -n "$DRY_RUN" ]] || cat "$name.txt"
 }

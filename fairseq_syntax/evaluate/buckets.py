@@ -6,12 +6,12 @@ Buckets below a minimum size are merged with a neighbour.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..trees.alignment import fit_tree
-from ..trees.conllu import ROOT, Sentence, read_conllu
+from ..trees.conllu import Sentence, read_conllu
 from ..trees.subwords import without_joiners
 from ..trees.text import read_lines
 from .corpus import Corpus, check_count
@@ -21,41 +21,22 @@ if TYPE_CHECKING:
 
 RELATION = "relation:"
 LABEL = "label:"
-KINDS = {
-    "length": "source words",
-    "depth": "tree depth",
-    "longest-dependency": "longest dependency",
-    RELATION + "NAME": "NAME",
-}
+KINDS = {"length": "source words", "depth": "tree depth", RELATION + "NAME": "NAME"}
 """Kind of bucket -> its name in tables."""
 
 
-@dataclass
-class Source:
-    """Properties of N source sentences, None if unknown.
-
-    Attributes:
-        words: number of words of each sentence.
-        parses: N trees.
-    """
+class Source(NamedTuple):
+    """Number of words of N source sentences, and their trees; None if unknown."""
 
     words: Sequence[int] | None = None
     parses: list[Sentence] | None = None
 
 
-@dataclass(frozen=True)
-class Bucket:
-    """Sentences with similar values.
-
-    Attributes:
-        label: range of the values: "11-20", or ">50" for the last bucket if it is open.
-        sentences: (n,) their indices, ascending.
-        merged: label and size of every bucket merged into this one; empty if there are none.
-    """
+class Bucket(NamedTuple):
+    """Range of the values ("11-20", or ">50" for the last bucket if it is open), and indices (n,) of its sentences."""
 
     label: str
     sentences: np.ndarray
-    merged: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,21 +82,12 @@ def make_buckets(values: np.ndarray, scale: Scale, minimum: int) -> list[Bucket]
         left = min((i for i in (small - 1, small + 1) if 0 <= i < len(runs)), key=size)
         left = min(small, left)
         runs[left : left + 2] = [runs[left] + runs[left + 1]]
-    return [
-        Bucket(
-            scale.label(run[0], run[-1]),
-            np.flatnonzero(np.isin(numbers, run)),
-            tuple((scale.label(i, i), sizes[i]) for i in run) if len(run) > 1 else (),
-        )
-        for run in runs
-    ]
+    return [Bucket(scale.label(run[0], run[-1]), np.flatnonzero(np.isin(numbers, run))) for run in runs]
 
 
-def steps(values: np.ndarray, width: int, start: int, longest: int | None = None) -> Scale:
-    """Buckets of equal width from `start` to the largest value, or to `longest`, above which one bucket is open."""
-    if longest is not None:
-        return Scale((*range(start, longest + 1, width), longest + 1, np.inf))
-    return Scale(tuple(range(start, int(np.nanmax(values, initial=start)) + width + 1, width)))
+def lengths(longest: int) -> Scale:
+    """Buckets of 10 words up to `longest`, above which one bucket is open."""
+    return Scale((*range(1, longest + 1, 10), longest + 1, np.inf))
 
 
 # --- kinds of buckets -----------------------------------------------------------------------------------------------
@@ -131,7 +103,7 @@ def labelled(path: str, numbers: Sequence[int]) -> tuple[np.ndarray, Scale]:
     Raises ValueError: the number of lines is wrong.
     """
     lines = [line.strip() for line in read_lines(path)]
-    check_count(len(lines), numbers, path, "labels", "give each one, on a line")
+    check_count(len(lines), numbers, path, "labels")
     names, places = np.unique([lines[number] or "none" for number in numbers], return_inverse=True)
     return places.astype(np.float64), Scale(tuple(range(len(names) + 1)), tuple(names.tolist()))
 
@@ -146,7 +118,7 @@ def read_parses(path: str | Path, numbers: Sequence[int], sources: Sequence[str]
     Raises ValueError as `read_conllu` does, or if the number of trees or the words of a tree are wrong.
     """
     trees = list(read_conllu(path))
-    check_count(len(trees), numbers, str(path), "trees", "give each one")
+    check_count(len(trees), numbers, str(path), "trees")
     if sources is not None:
         for number, source in zip(numbers, sources, strict=True):
             tree = trees[number]
@@ -160,16 +132,6 @@ def read_parses(path: str | Path, numbers: Sequence[int], sources: Sequence[str]
 def depth(tree: Sentence) -> int:
     """Number of words on the longest path from a root downwards."""
     return max(tree.depths(), default=0)
-
-
-def longest_dependency(tree: Sentence) -> int:
-    """Largest distance in words between a word and its head, without roots and punctuation; 0 if there is no other."""
-    lengths = (
-        abs(head - word)
-        for word, (head, deprel) in enumerate(zip(tree.heads, tree.deprels, strict=True))
-        if head != ROOT and deprel.split(":")[0] != "punct"
-    )
-    return max(lengths, default=0)
 
 
 def has_relation(tree: Sentence, relation: str) -> int:
@@ -193,13 +155,13 @@ def title(kind: str) -> str:
     return kind.removeprefix(RELATION) if kind.startswith(RELATION) else KINDS[kind]
 
 
-def measure(kind: str, source: Source, numbers: Sequence[int] = (), width: int = 10, longest: int = 50):
+def measure(kind: str, source: Source, numbers: Sequence[int] = (), longest: int = 50) -> tuple[np.ndarray, Scale]:
     """The value of each sentence, (N,), NaN for one without a parse, and the `Scale`, of a kind of buckets.
 
     Args:
         kind: one of `KINDS`, or of labels in a file.
         numbers: N numbers of sentences, from 0, for `labelled`.
-        width, longest: for lengths, the words per bucket, and the limit above which one bucket is open.
+        longest: for lengths, the limit above which one bucket is open.
 
     Raises ValueError: the source lacks the lengths or trees that this kind needs, or see `labelled`.
     """
@@ -208,18 +170,16 @@ def measure(kind: str, source: Source, numbers: Sequence[int] = (), width: int =
     if kind == "length":
         if source.words is None:
             raise ValueError("--by length: the source is not known; give --source or --parse")
-        values = np.maximum(np.array(source.words), 1.0)
-        return values, steps(values, width, 1, longest=longest)
+        return np.maximum(np.array(source.words), 1.0), lengths(longest)
     if source.parses is None:
         raise ValueError(f"--by {kind}: trees are needed; give --parse FILE.conllu")
-    measures = {"depth": depth, "longest-dependency": longest_dependency}
-    function = measures.get(kind) or (lambda tree: has_relation(tree, kind.removeprefix(RELATION)))
+    function = depth if kind == "depth" else lambda tree: has_relation(tree, kind.removeprefix(RELATION))
     values = np.array([function(tree) if tree.is_parsed else np.nan for tree in source.parses])
     if np.isnan(values).all():
         raise ValueError(f"--by {kind}: no sentence has one; see docs/evaluation.md for what the trees must say")
     if kind.startswith(RELATION):
         return values, Scale((0, 1, 2), ("absent", "present"))
-    return values, steps(values, {"depth": 1, "longest-dependency": 5}[kind], 0)
+    return values, Scale(tuple(range(int(np.nanmax(values)) + 2)))
 
 
 def breakdown(
@@ -227,7 +187,6 @@ def breakdown(
     baseline: str,
     by: Sequence[str] | None,
     source: Source,
-    width: int,
     longest: int,
     minimum: int,
 ) -> list[dict]:
@@ -243,12 +202,11 @@ def breakdown(
         return {"mean": found.delta, "interval": found.interval}
 
     for kind in dict.fromkeys(by or (["length"] if source.words is not None else [])):
-        values, scale = measure(kind, source, numbers, width, longest)
+        values, scale = measure(kind, source, numbers, longest)
         groups = [
             {
                 "label": bucket.label,
                 "size": len(bucket.sentences),
-                "merged": [{"label": label, "size": size} for label, size in bucket.merged],
                 "sentences": [numbers[i] for i in bucket.sentences],
                 "scores": {
                     metric: {name: evaluation.summary(metric, name, bucket.sentences) for name in names}

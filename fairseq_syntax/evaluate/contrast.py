@@ -4,16 +4,17 @@ import json
 import logging
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
 from scipy.stats import binomtest
 
-from .buckets import Scale, make_buckets, steps
+from .buckets import Scale, lengths, make_buckets
 from .minimal_pairs import Pairs
-from .schemas import Contrast, read_json
-from .significance import binomial
+from .schemas import read_json
 from .tables import format_table
 
 logger = logging.getLogger(__name__)
@@ -35,8 +36,8 @@ def mcnemar(first: np.ndarray, second: np.ndarray) -> tuple[int, int, float]:
 
     Returns: number of pairs that only the first or only the second system has right; two-sided p-value.
     """
-    alone = int((first & ~second).sum()), int((second & ~first).sum())
-    return *alone, binomial(*alone)
+    one, other = int((first & ~second).sum()), int((second & ~first).sum())
+    return one, other, float(binomtest(one, one + other).pvalue) if one + other else 1.0
 
 
 def wilson(right: int, size: int) -> tuple[float, float]:
@@ -45,7 +46,7 @@ def wilson(right: int, size: int) -> tuple[float, float]:
     return float(interval.low), float(interval.high)
 
 
-@dataclass
+@dataclass(config=ConfigDict(allow_inf_nan=False))
 class Record:
     """The scores of N pairs by one system.
 
@@ -84,11 +85,10 @@ class Record:
 def read_record(path: str | Path) -> Record:
     """Read a record, plain or gzipped. Raises ValueError: the file is not a record, or its lists differ in length."""
     advice = "give a file of fairseq-syntax contrast --output"
-    content = read_json(path, Contrast, advice)
-    lists = [content["correct"], content["incorrect"], *content["details"].values()]
-    if len(set(map(len, lists))) > 1 or not lists[0]:
+    record = read_json(path, Record, advice)
+    if len({*map(len, (record.correct, record.incorrect, *record.details.values()))}) > 1 or not record.correct:
         raise ValueError(f"{path}: lists of different lengths, or empty; {advice}")
-    return Record(**{name: content[name] for name in Record.__dataclass_fields__})
+    return record
 
 
 def check_records(records: Sequence[Record]) -> None:
@@ -127,7 +127,7 @@ def groups_of(columns: dict[str, list[str]], tell: bool = False) -> dict[str, li
         numbers = bool(distinct) and all(re.fullmatch(r"-?\d+", value) for value in distinct)
         if numbers and (name == SOURCE_WORDS or len(distinct) > _FEW):
             measured = np.array([float(value or "nan") for value in values])
-            scale = steps(measured, 10, 1, 50) if name == SOURCE_WORDS else _RANGES
+            scale = lengths(50) if name == SOURCE_WORDS else _RANGES
             found = {bucket.label: bucket.sentences for bucket in make_buckets(measured, scale, 0)}
         else:
             order = sorted(distinct, key=int if numbers else str)

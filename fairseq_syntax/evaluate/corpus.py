@@ -4,39 +4,22 @@ Files are output of fairseq-generate (S-, T-, H- and D- lines), or plain text wi
 """
 
 import logging
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from ..trees.subwords import SubwordType, decode_pieces
-from ..trees.text import quoted, read_lines
+from ..trees.text import read_lines
 
 logger = logging.getLogger(__name__)
-_FEW, _BLOCK = 20, 100  # different sentences that tell enough; sentences that do so together
 
 _RECORD = re.compile(r"([STHD])-(\d+)\t(.*)", re.DOTALL)
-_NAMED = 3  # most sentences that a message names
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A sentence of a file.
-
-    Attributes:
-        text: its words or pieces, stripped.
-        line: line of the file, 1-based.
-        score: score of a hypothesis, otherwise 0.
-    """
-
-    text: str
-    line: int
-    score: float = 0.0
+_FEW = 20  # different references that tell enough
 
 
 @dataclass
@@ -52,9 +35,9 @@ class Output:
     """
 
     path: str
-    sources: dict[int, Entry] = field(default_factory=dict)
-    references: dict[int, Entry] = field(default_factory=dict)
-    hypotheses: dict[int, Entry] = field(default_factory=dict)
+    sources: dict[int, str]
+    references: dict[int, str]
+    hypotheses: dict[int, str]
 
 
 def read_output(path: str | Path, subword_type: str | None = None) -> Output:
@@ -69,38 +52,40 @@ def read_output(path: str | Path, subword_type: str | None = None) -> Output:
     that is not a number, or has the output of several runs.
     """
     lines = list(read_lines(path))
-    records = [(match, number) for number, line in enumerate(lines, 1) if (match := _RECORD.fullmatch(line))]
-    kinds: dict[str, dict[int, Entry]] = {kind: {} for kind in "STHD"}
-    last: dict[str, int] = {}  # sentence of the preceding line of a kind
-    for match, number in records:
-        kind, sentence, text = match[1], int(match[2]), match[3]
-        first, score = kinds[kind].get(sentence), 0.0
-        if kind in "HD":
-            score, text = _scored(path, number, kind, sentence, text)
-        if first and (kind in "ST" or last[kind] != sentence):
-            raise ValueError(
-                f"{path}:{number}: a second {kind}- line of sentence {sentence}, the first is line {first.line}; give "
-                "the output of one run"
-            )
-        last[kind] = sentence
-        if not first or score > first.score:
-            kinds[kind][sentence] = Entry(_words(text.strip(), subword_type), number, score)
     if not lines:
         raise ValueError(f"{path}: is empty; give an output of fairseq-generate, or text with a sentence a line")
-    hypotheses = kinds["D"] or kinds["H"] if records else read_text(path, subword_type)
-    for kind in "STH":
-        for sentence in sorted(kinds[kind].keys() - hypotheses.keys()):
-            expected = "D-" if kinds["D"] else "H- or D-"
+    kinds: dict[str, dict[int, str]] = {kind: {} for kind in "STHD"}
+    best: dict[tuple[str, int], float] = {}
+    last: dict[str, int] = {}  # sentence of the preceding line of a kind
+    for number, line in enumerate(lines, 1):
+        if not (match := _RECORD.fullmatch(line)):
+            continue
+        kind, sentence, text, score = match[1], int(match[2]), match[3], 0.0
+        if kind in "HD":
+            said, _, text = text.partition("\t")
+            try:
+                score = float(said)
+            except ValueError:
+                raise ValueError(f"{path}:{number}: {kind}-{sentence} has no score, but {said[:40]!r}") from None
+        there = sentence in kinds[kind]
+        if there and (kind in "ST" or last[kind] != sentence):
             raise ValueError(
-                f"{path}:{kinds[kind][sentence].line}: sentence {sentence} has a {kind}- line, but no {expected} line; "
-                "is the output complete?"
+                f"{path}:{number}: a second {kind}- line of sentence {sentence}; give the output of one run"
             )
+        last[kind] = sentence
+        if not there or score > best[kind, sentence]:
+            kinds[kind][sentence], best[kind, sentence] = _words(text.strip(), subword_type), score
+    hypotheses = (kinds["D"] or kinds["H"]) if last else read_text(path, subword_type)
+    for kind in "STH":
+        if lacking := kinds[kind].keys() - hypotheses.keys():
+            said = f"sentence {min(lacking)} has a {kind}- line, but no {'D' if kinds['D'] else 'H'}- line"
+            raise ValueError(f"{path}: {said}; is the output complete?")
     return Output(str(path), kinds["S"], kinds["T"], hypotheses)
 
 
-def read_text(path: str | Path, subword_type: str | None = None) -> dict[int, Entry]:
+def read_text(path: str | Path, subword_type: str | None = None) -> dict[int, str]:
     """The lines of a text, numbered from 0, with their pieces joined; see `read_output`."""
-    return {i: Entry(_words(line.strip(), subword_type), i + 1) for i, line in enumerate(read_lines(path))}
+    return {i: _words(line.strip(), subword_type) for i, line in enumerate(read_lines(path))}
 
 
 def _words(text: str, subword_type: str | None) -> str:
@@ -111,27 +96,22 @@ def _words(text: str, subword_type: str | None) -> str:
     return f"{text} ".replace("@@ ", "").rstrip() if subword_type == SubwordType.subword_nmt else text
 
 
-def _scored(path, number: int, kind: str, sentence: int, rest: str) -> tuple[float, str]:
-    """Score and text of a hypothesis."""
-    score, _, text = rest.partition("\t")
-    try:
-        value = float(score)
-    except ValueError:
-        value = math.nan
-    if math.isnan(value):
-        raise ValueError(f"{path}:{number}: {kind}-{sentence} must be followed by a score, not {score[:40]!r}")
-    return value, text
+def texts(lines: Mapping[int, str], sentences: Sequence[int], path: str | Path, what: str) -> list[str]:
+    """The lines of the sentences with these numbers.
 
+    Args:
+        path, what: file and kind of the lines, for messages.
 
-def check_same_sentences(first: Output, second: Output) -> None:
-    """Raise ValueError if only one of two outputs has a certain sentence."""
-    for shorter, longer in ((second, first), (first, second)):
-        missing = sorted(longer.hypotheses.keys() - shorter.hypotheses.keys())
-        if missing:
-            raise ValueError(
-                f"{shorter.path}: no translation of {_list(missing)}, which {longer.path}:"
-                f"{longer.hypotheses[missing[0]].line} has; give outputs of the same split"
-            )
+    Raises ValueError: a sentence is missing, or there are lines of others.
+    """
+    if differing := lines.keys() ^ set(sentences):
+        number = min(differing)
+        what = f"no {what}" if number in set(sentences) else f"a {what} too many,"
+        raise ValueError(
+            f"{path}: {what} of sentence {number}; it has {len(lines)} for {len(sentences)} sentences; give files of "
+            "the same split"
+        )
+    return [lines[sentence] for sentence in sentences]
 
 
 def check_same_references(first: Output, second: Output) -> None:
@@ -140,53 +120,24 @@ def check_same_references(first: Output, second: Output) -> None:
     Letter case and unknown words may differ, because systems may have different vocabularies.
     """
     for sentence in sorted(first.references.keys() & second.references.keys()):
-        expected, actual = first.references[sentence], second.references[sentence]
-        comparable = "<unk>" not in expected.text + actual.text
-        if comparable and expected.text.lower() != actual.text.lower():
+        own, other = first.references[sentence], second.references[sentence]
+        if "<unk>" not in own + other and own.lower() != other.lower():
             raise ValueError(
-                f"{second.path}:{actual.line}: the reference of sentence {sentence} is {actual.text[:60]!r}, but in "
-                f"{first.path}:{expected.line} it is {expected.text[:60]!r}; give outputs of the same split, and see "
-                "--remove-bpe"
+                f"{second.path}: the reference of sentence {sentence} is {other[:60]!r}, but in {first.path} it is "
+                f"{own[:60]!r}; give outputs of the same split, and see --remove-bpe"
             )
 
 
-def texts(entries: dict[int, Entry], sentences: list[int], path: str, what: str) -> list[str]:
-    """The texts of the sentences with these numbers.
-
-    Args:
-        entries: number of a sentence -> entry.
-        path, what: file and kind of the entries, for messages.
-
-    Raises ValueError: a sentence is missing, or there are entries for others.
-    """
-    missing = [sentence for sentence in sentences if sentence not in entries]
-    if missing:
-        raise ValueError(f"{path}: no {what} of {_list(missing)}; it has {len(entries)} for {len(sentences)} sentences")
-    more = sorted(entries.keys() - set(sentences))
-    if more:
-        raise ValueError(
-            f"{path}:{entries[more[0]].line}: a {what} of {_list(more)}, which has no translation; it has "
-            f"{len(entries)} for {len(sentences)} sentences"
-        )
-    return [entries[sentence].text for sentence in sentences]
-
-
-def check_count(count: int, sentences: Sequence[int], path: str, what: str, remedy: str) -> None:
+def check_count(count: int, sentences: Sequence[int], path: str, what: str) -> None:
     """Raise ValueError unless `count` lines cover all sentences.
 
     Args:
         sentences: their numbers, from 0. If some are left out, more lines are allowed, for sentences at the end.
-        path, what, remedy: for the message.
+        path, what: for the message.
     """
     last = max(sentences) + 1
     if count < last or count > last == len(sentences):
-        raise ValueError(f"{path}: {count} {what} for {last} sentences; {remedy}")
-
-
-def _list(sentences: list[int]) -> str:
-    named = ", ".join(map(str, sentences[:_NAMED]))
-    rest = len(sentences) - _NAMED
-    return f"sentence {named}" + (f" and {rest} more" if rest > 0 else "")
+        raise ValueError(f"{path}: {count} {what} for {last} sentences; give each one")
 
 
 # --- a corpus --------------------------------------------------------------------------------------------------------
@@ -259,39 +210,28 @@ def read_corpus(
             if number[Path(path).resolve()] > 1:
                 raise ValueError(f"--system {name}: {path} is named twice; give the translations of each seed once")
     outputs = {name: [read_output(path, remove_bpe) for path in runs.values()] for name, runs in systems.items()}
-    first, *others = every = [output for of_system in outputs.values() for output in of_system]
-    numbers = sorted(first.hypotheses)
-    for output in others:
-        check_same_sentences(first, output)
-        if not references:
-            check_same_references(first, output)
+    every = list(chain.from_iterable(outputs.values()))
+    numbers = sorted(every[0].hypotheses)
     printed = next((output for output in every if output.references), None)
     if references:
         columns = [texts(read_text(path, remove_bpe), numbers, path, "reference") for path in references]
     elif printed:
         columns = [texts(printed.references, numbers, printed.path, "reference (T- line)")]
+        for output in every:
+            check_same_references(printed, output)
     else:
-        raise ValueError(f"{first.path}: no references (T- lines); give --reference")
-    with_source = next((output for output in every if output.sources), None)
-    sources, given = None, read_text(source, remove_bpe) if source else {}
-    if with_source:
-        sources = texts(with_source.sources, numbers, with_source.path, "source (S- line)")
+        raise ValueError(f"{every[0].path}: no references (T- lines); give --reference")
+    sources, with_source = None, next((output for output in every if output.sources), None)
     if source:
-        sources = texts(given, numbers, source, "source")
-    read = [
-        System(
-            *(name, list(runs), [output.path for output in outputs[name]]),
-            [[output.hypotheses[number].text for number in numbers] for output in outputs[name]],
-        )
-        for name, runs in systems.items()
-    ]
+        sources = texts(read_text(source, remove_bpe), numbers, source, "source")
+    elif with_source:
+        sources = texts(with_source.sources, numbers, with_source.path, "source (S- line)")
+    read = []
+    for name, runs in systems.items():
+        hyps = [texts(output.hypotheses, numbers, output.path, "translation") for output in outputs[name]]
+        read.append(System(name, list(runs), [output.path for output in outputs[name]], hyps))
     corpus = Corpus(read, [list(row) for row in zip(*columns, strict=True)], numbers, sources)
-    names = [*(references or ["reference"]), "source"]
-    for wrong, message in (
-        *_doubts(corpus, dict(zip(names, [*columns, sources or []], strict=True))),
-        _unknown(columns[0], "" if references or not printed else printed.path),
-        _other_source(source, given, with_source),
-    ):
+    for wrong, message in _doubts(corpus):
         if wrong:
             logger.warning(message)
     return corpus
@@ -300,74 +240,27 @@ def read_corpus(
 # --- doubts: whether there is one, and what is said of it -------------------------------------------------------------
 
 
-def _doubts(corpus: Corpus, columns: dict[str, Sequence[str]]) -> Iterator[tuple[bool, str]]:
-    """Missing and empty lines, pieces of words, copies and other texts; columns: references and source by name."""
+def _doubts(corpus: Corpus) -> Iterator[tuple[bool, str]]:
+    """Sentences that are left out, empty lines, pieces of words, and texts that do not belong together."""
     runs = (zip(system.files, system.hypotheses, strict=True) for system in corpus.systems)
-    hyps, last = dict(chain.from_iterable(runs)), corpus.numbers[-1]
+    references, last = [lines[0] for lines in corpus.references], corpus.numbers[-1]
     missing = f"no translation of {last + 1 - len(corpus)} of the sentences 0 to {last}; scores are of the others"
-    yield last >= len(corpus), f"{next(iter(hyps))}: {missing}"
-    for what, column in (columns | hyps).items():
-        empty = sum(not text for text in column)
-        tokens = (token for text in column if "@@" in text or "▁" in text for token in text.split(" "))
-        piece = next((token for token in tokens if token.endswith("@@") or "▁" in token), "")
-        yield empty > 0, f"{what}: {empty} of {len(column)} lines are empty"
-        yield piece != "", f"{what}: pieces such as {piece!r} are counted as words; give --remove-bpe"
-    yield from map(_copied, corpus.systems)
-    for path, lines in hyps.items():
-        yield _other_text(path, lines, [references[0] for references in corpus.references])
+    yield last >= len(corpus), f"{corpus.systems[0].files[0]}: {missing}"
+    yield from _of_lines("references", references)
+    for path, lines in chain.from_iterable(runs):
+        yield from _of_lines(path, lines)
+        other = len(set(references)) >= _FEW and deviations(closer(lines, references)) < 2.5
+        yield other, f"{path}: translations are as close to the references of other sentences as to their own"
 
 
-def _unknown(references: Sequence[str], path: str) -> tuple[bool, str]:
-    """Words of T- lines that the model does not know."""
-    unknown = sum("<unk>" in text for text in references)
-    return bool(unknown and path), (
-        f"{path}: {unknown} of {len(references)} references have words that the model does not know (<<unk>>) and "
-        "nothing can match; give --reference"
-    )
-
-
-def _copied(system: System) -> tuple[bool, str]:
-    """Two runs with the same translations."""
-    places = [system.hypotheses.index(lines) for lines in system.hypotheses]
-    run = next((i for i, first in enumerate(places) if first < i and len(set(system.hypotheses[i])) >= _FEW), 0)
-    copy, first = system.files[run], system.files[places[run]]
-    return run > 0, f"--system {system.name}: {copy} has the translations of {first}; is it another seed?"
-
-
-def _other_source(path: str | None, entries: dict[int, Entry], output: Output | None) -> tuple[bool, str]:
-    """A source that differs from the translated text in more than letter case, spaces and unknown words."""
-    translated = output.sources if output else {}
-    differing = [
-        number
-        for number, entry in entries.items()
-        if number in translated and "<unk>" not in translated[number].text
-        if "".join(entry.text.lower().split()) != "".join(translated[number].text.lower().split())
-    ]
-    if not (differing and output):
-        return False, ""
-    number = differing[0]
-    entry, printed = entries[number], translated[number]
-    return True, (
-        f"{path}:{entry.line}: sentence {number} is {quoted(entry.text)}, but {quoted(printed.text)} in the S- line "
-        f"{output.path}:{printed.line}, and {len(differing)} of {len(entries)} differ; give the source that was "
-        "translated, and see --remove-bpe"
-    )
-
-
-def _other_text(path: str, translations: Sequence[str], references: Sequence[str]) -> tuple[bool, str]:
-    """Translations that are not closer to their references than to those of the sentences after them.
-
-    A system that is clearly closer in one block of sentences is so in all, unless a line is missing somewhere.
-    """
-    signs = closer(translations, references)
-    blocks = {start: signs[start : start + _BLOCK] for start in range(0, len(signs) - _BLOCK + 1, _BLOCK)}
-    judged = {start: deviations(block) for start, block in blocks.items() if np.count_nonzero(block) >= _FEW}
-    bad = [start for start, z in judged.items() if z < 1.5 and max(judged.values()) > 6]
-    where = f" in sentences {bad[0]} to {bad[0] + _BLOCK - 1}" if bad else ""
-    return len(set(references)) >= _FEW and (bool(bad) or deviations(signs) < 2.5), (
-        f"{path}: translations are as close to the references of other sentences as to their own{where}; are these the "
-        "references of the same text, in the same order?"
-    )
+def _of_lines(what: str, lines: Sequence[str]) -> Iterator[tuple[bool, str]]:
+    counts = {
+        "are empty": sum(not line for line in lines),
+        "have pieces, which are counted as words; give --remove-bpe": sum("@@ " in f"{x} " or "▁" in x for x in lines),
+        "have words that the model does not know, which nothing can match": sum("<<unk>>" in line for line in lines),
+    }
+    for fault, number in counts.items():
+        yield number > 0, f"{what}: {number} of {len(lines)} lines {fault}"
 
 
 def closer(texts: Sequence[str], others: Sequence[str], step: int = 1) -> np.ndarray:

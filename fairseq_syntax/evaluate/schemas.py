@@ -1,28 +1,28 @@
-"""Fields of JSON records that tables and pages read; other keys are allowed."""
+"""JSON records that are checked when they are read."""
 
-import json
 import textwrap
-from functools import cache
 from pathlib import Path
-from typing import Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter, with_config
 from typing_extensions import TypedDict
 
 from ..trees.text import read_lines
 
 
+@with_config(extra="allow", allow_inf_nan=False)
 class Score(TypedDict):
     score: float
     signature: str
 
 
+@with_config(extra="allow")
 class Scores(TypedDict):
     BLEU: Score
 
 
+@with_config(extra="allow", allow_inf_nan=False)
 class Run(TypedDict):
-    """Record of a run of an experiment."""
+    """Record of a run of an experiment: what tables and pages read of it; other keys are allowed."""
 
     system: str
     seed: int | str
@@ -31,47 +31,19 @@ class Run(TypedDict):
     trees: str
     commit: str
     stopped: str
-    updates: float
+    updates: int | float
     minutes: dict[str, float]
     sha256: dict[str, str]
     commands: dict[str, str]
 
 
-class Contrast(TypedDict):
-    """Record of `contrast --output`."""
-
-    format: Literal[1]
-    name: str
-    digest: str
-    details: dict[str, list[str]]
-    measure: str
-    correct: list[float]
-    incorrect: list[float]
-
-
-def read_json(path: str | Path, kind: type, advice: str) -> dict:
-    """Read a JSON file, plain or gzipped, and check it.
-
-    Args:
-        kind: one of this module.
-        advice: what a user can do about a file that is wrong.
+def read_json(path: str | Path, kind: type, advice: str):
+    """Read a JSON file, plain or gzipped, as a type of pydantic; `advice` is what to do about one that is wrong.
 
     Raises ValueError: it cannot be read, or is of another kind; the message names the place.
     """
     try:
-        content = json.loads("\n".join(read_lines(path)), parse_constant=_no_number)
-        _adapter(kind).validate_python(content, strict=True)
-    except ValidationError as error:
-        fault = error.errors()[0]
-        said = f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
-        raise ValueError(f"{path}: not a record ({textwrap.shorten(said, 150)}); {advice}") from None
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}: not a record ({error}); {advice}") from None
-    return content
-
-
-_adapter = cache(TypeAdapter)
-
-
-def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is not a number")
+        return TypeAdapter(kind).validate_json("\n".join(read_lines(path)), strict=True)
+    except ValueError as error:
+        said = textwrap.shorten(" ".join(str(error).split()), 150)
+        raise ValueError(f"{path}: not a record ({said}); {advice}") from None

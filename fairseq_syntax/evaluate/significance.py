@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import bdtr, chdtri, fdtrc, ndtr, stdtr, stdtrit  # scipy.stats takes long to import
+from scipy.special import chdtri, ndtr, stdtr, stdtrit  # scipy.stats takes long to import
 
 Scores = Callable[[np.ndarray], np.ndarray]
 
@@ -22,29 +22,6 @@ _ROWS = 1000  # corpora computed together
 _DRAWN = 10_000_000  # sentences drawn together
 _NORMAL = 1e6  # degrees of freedom at which t is normal
 _QUANTILES = 32  # of variances between runs, in an integral over them
-
-
-def sign_test(baseline: np.ndarray, system: np.ndarray, scores: Scores) -> tuple[int, int, int, float] | None:
-    """The sign test of Collins, Koehn & Kučerová (ACL 2005).
-
-    One translation in the baseline's corpus is replaced by the system's; with several runs, their mean statistics are
-    replaced. The sentence is better if the score rises, and worse if it falls. Ties are dropped.
-
-    Returns the number of sentences that raise, lower and do not change the baseline's score, and a two-sided p-value;
-    None if the numbers of runs differ: a mean over more runs is more often on the better side of a skewed distribution,
-    even between equal systems.
-    """
-    if len(baseline) != len(system):
-        return None
-    total = baseline.sum(axis=1, keepdims=True)
-    changes = (scores(total + (system - baseline).mean(axis=0)) - scores(total)).mean(axis=0)
-    better, worse = int((changes > _ROUNDING).sum()), int((changes < -_ROUNDING).sum())
-    return better, worse, len(changes) - better - worse, binomial(better, worse)
-
-
-def binomial(first: int, second: int) -> float:
-    """The two-sided p-value of the exact binomial test of equal chances; 1 without cases."""
-    return min(1.0, 2 * float(bdtr(min(first, second), first + second, 0.5)))
 
 
 def approximate_randomization(
@@ -160,14 +137,6 @@ def effect(
     return Effect(delta, (delta - limit, delta + limit), detectable, p)
 
 
-def unequal_spread(first: Sequence[float], second: Sequence[float]) -> bool:
-    """Whether scores of two systems' runs contradict equal variances, which `effect` assumes (F test, p ≤ 0.05)."""
-    if min(len(first), len(second)) < 2:
-        return False
-    (small, few), (large, many) = sorted((float(np.var(runs, ddof=1)), len(runs) - 1) for runs in (first, second))
-    return large > _ROUNDING and 2 * float(fdtrc(many, few, large / max(small, _ROUNDING))) <= 0.05
-
-
 # --- bootstrap ----------------------------------------------------------------------------------------------------
 
 
@@ -192,25 +161,6 @@ def resampled(statistics: np.ndarray, scores: Scores, resamples: int = 10000, se
     """
     often = _resamples(statistics.shape[1], resamples, seed)
     return np.stack([scores(_sums(often, run)) for run in statistics])
-
-
-def paired_bootstrap(observed: tuple[np.ndarray, np.ndarray], resampled: tuple[np.ndarray, np.ndarray]) -> float:
-    """The p-value of the paired bootstrap (Koehn 2004), as in `sacrebleu --paired-bs` and Moses.
-
-    p is the share of resamples in which the difference exceeds its mean by at least the observed difference. Being a
-    share of one tail, it is about half of a two-sided p-value: one in ten pairs of equal systems has p < 0.05. It
-    allows comparison with sacrebleu; approximate randomization is stricter.
-
-    For one run each, p equals sacrebleu's, except that systems that do not differ have p = 1, where sacrebleu has
-    1 / (resamples + 1), and that seed 0 is a seed, where sacrebleu uses none.
-
-    Args: see `effect`.
-    """
-    delta = abs(float(observed[1].mean() - observed[0].mean()))
-    differences = np.abs(resampled[1].mean(axis=0) - resampled[0].mean(axis=0))
-    # not `>`, so that systems without a difference have p = 1
-    extreme = int((differences - differences.mean() >= delta - _SAME).sum())
-    return (extreme + 1) / (len(differences) + 1)
 
 
 def interval(values: np.ndarray, share: float = 0.95) -> tuple[float, float]:

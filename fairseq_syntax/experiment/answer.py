@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ..evaluate.comparison import compare
+from ..evaluate.comparison import compare, tables
 from ..evaluate.report import page
 from ..evaluate.verdicts import verdicts
 from ..files import written
@@ -99,7 +99,7 @@ def answer(plan: Plan, out: Path, results: Path) -> list[str]:
             more = [name] * (len(tests) > 1) + [baseline] * (len(families) > 1)
             stem = out / "-".join(["report", *more])
             for suffix, text in (
-                ("txt", "\n\n".join(compared.tables()) + "\n"),
+                ("txt", "\n\n".join(tables(compared.content)) + "\n"),
                 ("html", page(compared, f"{plan.name}: {name}")),
             ):
                 with written(f"{stem}.{suffix}") as file:

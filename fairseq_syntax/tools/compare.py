@@ -10,9 +10,6 @@ the number of seeds.
   delta               difference of the means; its interval, p and detectable (the smallest true difference that such an
                       experiment finds in four cases out of five) are about other sentences and other seeds
   p AR                approximate randomization over sentences, two-sided; for one seed, sacrebleu --paired-ar
-  p bootstrap         paired bootstrap, as in sacrebleu --paired-bs: one-tailed, about half the two-sided p
-  p sign              with --sign-test (Collins et al. 2005), two-sided: over the sentences that make the baseline
-                      better or worse when the system's translation replaces its own
   Holm                the preceding p, corrected for the number of systems
 
 examples:
@@ -24,12 +21,11 @@ examples:
 import argparse
 import json
 
-from .verb import Verb, add_format, add_scoring, add_shared, picture, positive
+from .verb import Verb, add_format, add_scoring, positive
 
 METRICS = ("BLEU", "chrF", "chrF++", "TER", "RIBES")
-_KINDS = ("length", "depth", "longest-dependency", "relation:NAME", "label:FILE")
+_KINDS = ("length", "depth", "relation:NAME", "label:FILE")
 _NAMED = ("relation:", "label:")
-_CLOSED_BUCKETS = 5
 
 
 def scoring_of(args: argparse.Namespace) -> dict:
@@ -38,20 +34,17 @@ def scoring_of(args: argparse.Namespace) -> dict:
     return {
         "systems": {name: {str(i): path for i, path in enumerate(files, 1)} for name, *files in args.system},
         "baselines": args.baseline or (),
-        **{name: getattr(args, name) for name in (*same, "trials", "seed", "sign_test")},
-        **{"width": args.buckets, "minimum": args.min_bucket, "resamples": args.bootstrap},
+        **{name: getattr(args, name) for name in (*same, "trials", "seed")},
+        **{"minimum": args.min_bucket, "resamples": args.bootstrap},
     }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_systems(parser)
     add_scores(parser)
-    buckets = parser.add_argument_group("breakdown")
-    add_buckets(buckets)
-    buckets.add_argument("--draw", type=picture, metavar="PICTURE", help="scores by bucket (.svg, .png or .pdf)")
+    add_buckets(parser.add_argument_group("breakdown"))
     add_chance(parser.add_argument_group("tests and intervals"))
     add_format(parser, "json")
-    add_shared(parser, "--overwrite")
 
 
 def add_scores(parser: argparse.ArgumentParser) -> None:
@@ -107,8 +100,7 @@ def add_buckets(group) -> None:
         "each sentence, one per line; may be repeated (default: length, if the source is known)",
     )
     add("--parse", metavar="FILE", help="trees of the source (CoNLL-U, plain or .gz)")
-    add("--buckets", type=positive, default=10, metavar="WORDS", help="width of the length buckets (default: 10)")
-    add("--longest", type=positive, metavar="WORDS", help="longer sources share a bucket (default: 5 × --buckets)")
+    add("--longest", type=int, default=50, metavar="WORDS", help="longer sources share a bucket (default: 50)")
     add("--min-bucket", type=positive, default=50, metavar="N", help="merge buckets with fewer sentences (default: 50)")
 
 
@@ -123,7 +115,6 @@ def add_chance(group) -> None:
     add = group.add_argument
     add("--trials", type=positive, default=10000, metavar="N", help="trials of the randomization (default: 10000)")
     add("--bootstrap", type=positive, default=10000, metavar="N", help="bootstrap resamples (default: 10000)")
-    add("--sign-test", action="store_true", help="also run the sign test, as Chen et al. (2018) do")
     add("--seed", type=_seed, default=12345, help="random seed (default: 12345, as in sacrebleu)")
 
 
@@ -143,24 +134,18 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
             parser.error(f"--system {name}: is given twice; give all files of a system at once")
     if args.metrics != list(dict.fromkeys(args.metrics)):
         parser.error("--metrics: name each once")
-    args.longest = args.longest or _CLOSED_BUCKETS * args.buckets
-    if args.longest < args.buckets or args.longest % args.buckets:
-        parser.error(f"--longest {args.longest}: give a multiple of --buckets {args.buckets}")
+    if args.longest < 10 or args.longest % 10:
+        parser.error(f"--longest {args.longest}: give a multiple of 10, the words of a bucket")
 
 
 def run(args: argparse.Namespace) -> None:
-    from ..evaluate.comparison import compare
+    from ..evaluate.comparison import compare, tables
 
-    compared = compare(**scoring_of(args))
-    figure = compared.figure() if args.draw else None
+    content = compare(**scoring_of(args)).content
     if args.format == "json":
-        print(json.dumps(compared.content, ensure_ascii=False, indent=1))
+        print(json.dumps(content, ensure_ascii=False, indent=1))
     else:
-        print("\n\n".join(compared.tables(args.format)))
-    if figure:
-        from ..pictures.figures import save_figure
-
-        save_figure(figure, args.draw)
+        print("\n\n".join(tables(content, args.format)))
 
 
 def inputs(args: argparse.Namespace) -> list[str | None]:
@@ -168,4 +153,4 @@ def inputs(args: argparse.Namespace) -> list[str | None]:
     return [*(path for _, *files in args.system for path in files), *(args.reference or ()), args.source, args.parse]
 
 
-main = Verb(__doc__, add_arguments, run, check, outputs=("draw",), inputs=inputs)
+main = Verb(__doc__, add_arguments, run, check, inputs=inputs)

@@ -6,12 +6,11 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from fairseq_syntax.evaluate.comparison import Chance, Comparison, Evaluation
+from fairseq_syntax.evaluate.comparison import Evaluation
 from fairseq_syntax.evaluate.corpus import Corpus, System
 from fairseq_syntax.evaluate.metrics import METRICS
 from fairseq_syntax.evaluate.report import _sentences, marked, most_different
 from fairseq_syntax.tools import report
-from fairseq_syntax.trees.conllu import Sentence
 
 EVIL = "<script>alert(1)</script> \"q\" 'a' & \x07 \u202eאבג </td></table>"
 SOURCES = ["the dog sees the cat", "a bird sings", f"the {EVIL}"]
@@ -77,38 +76,30 @@ def test_nothing_in_the_data_is_markup(page):
         assert words in said
 
 
-def compared(systems, *metrics, parses=None):
+def evaluated(systems, metric):
     corpus = Corpus(systems, [[reference] for reference in REFERENCES], [0, 1, 2], None)
-    evaluation = Evaluation(corpus, [METRICS[name](False, "none") for name in metrics], Chance(10, 10))
-    content = {"metrics": [{"name": metrics[0]}]}
-    return Comparison(evaluation, content, parses)
+    return Evaluation(corpus, [METRICS[metric](False, "none")], 10, 10)
 
 
 def test_sentences_come_by_how_far_systems_are_apart():
     systems = [System(name, ["1", "2"], ["", ""], [lines, REFERENCES]) for name, lines in OUTPUTS.items()]
-    tree = Sentence(["a", "b"], [-1, 0], ["root", "dep"], ["X", "X"])
-    found = compared(systems, "chrF", parses=[tree] * 3)
-    means = [found.evaluation.sentence_scores("chrF", system.name).mean(axis=0) for system in systems]
+    found = evaluated(systems, "chrF")
+    means = [found.sentence_scores("chrF", system.name).mean(axis=0) for system in systems]
     spread = np.abs(means[0] - means[1])
     expected = [(i, pytest.approx(spread[i])) for i in np.argsort(-spread)[:2].tolist()]
-    assert most_different(found.evaluation, "chrF", 2) == expected
-    # their trees are drawn; where all agree, there is nothing to show
-    shown = list(_sentences(found, "chrF", 3))
-    assert all(each["tree"].startswith("data:image/svg+xml") for each in shown)
-    assert not list(_sentences(compared([System("a", ["1"], [""], [REFERENCES])], "chrF"), "chrF", 2))
-    # equal translations of several seeds stand once
-    first = next(each for each in shown if each["number"] == 0)
-    assert [(t["system"], t["runs"]) for t in first["translations"]] == [
-        *(("plain", ["1", "2"]), (EVIL, ["1"]), (EVIL, ["2"]))
-    ]
+    assert most_different(found, "chrF", 2) == expected
+    # where all agree, there is nothing to show; equal translations of several seeds stand once
+    assert not list(_sentences(evaluated([System("a", ["1"], [""], [REFERENCES])], "chrF"), "chrF", 2))
+    first = next(each for each in _sentences(found, "chrF", 3) if each["number"] == 0)
+    assert [each[:2] for each in first["translations"]] == [("plain", ["1", "2"]), (EVIL, ["1"]), (EVIL, ["2"])]
 
 
 def test_scores_of_sentences_have_the_digits_of_their_metric():
     others = ["guten tag", *REFERENCES[1:]]
     systems = [System("right", ["1"], [""], [REFERENCES]), System("wrong", ["1"], [""], [others])]
     for metric, best in (("BLEU", "100.00"), ("RIBES", "1.0000")):
-        [found] = _sentences(compared(systems, metric), metric, 5)
-        right, wrong = (each["score"] for each in found["translations"])
+        [found] = _sentences(evaluated(systems, metric), metric, 5)
+        right, wrong = (each[2] for each in found["translations"])
         assert right == best and float(found["spread"]) == pytest.approx(float(right) - float(wrong))
 
 

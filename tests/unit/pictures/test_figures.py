@@ -12,7 +12,6 @@ from fontTools.ttLib.tables._g_l_y_f import Glyph
 from matplotlib import font_manager
 from matplotlib import pyplot as plt
 
-from fairseq_syntax.evaluate.bucket_pictures import draw_buckets
 from fairseq_syntax.pictures import figures
 from fairseq_syntax.pictures.attention_maps import draw_annotations, draw_attention, draw_heat_map, draw_positions
 from fairseq_syntax.pictures.dependency_trees import draw_tree
@@ -43,11 +42,6 @@ def named(words):
     return {"tags": words, "labels": words, "gold": chain(words), "gold_labels": words}
 
 
-def bucket_table(names):
-    scores = {"BLEU": {name: {"mean": 1.0, "interval": [0.0, 2.0]} for name in names}}
-    return {"title": "words", "minimum": 1, "groups": [{"label": "1-10", "size": 3, "scores": scores}]}
-
-
 # kind -> function: two or more words -> a picture with them
 KINDS = {
     "tree": lambda words: draw_tree(words, chain(words), **named(words)),
@@ -58,7 +52,6 @@ KINDS = {
     "positions": lambda words: draw_positions(square(words)[None], np.ones((1, len(words))), words, words),
     "annotations": lambda words: draw_annotations(square(words), words),
     "gates": lambda words: draw_gates([GatedSentence(words, np.arange(len(words)), words)]),
-    "buckets": lambda words: draw_buckets([bucket_table(words)], words, "BLEU"),
     "constituents": lambda words: draw_trees(TreeRecord(0, flat_tree(words), flat_tree(words), np.zeros((0, 1)))),
 }
 
