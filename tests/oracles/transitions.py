@@ -1,14 +1,14 @@
 """What was legal at each step of given trees, by taking the steps one after the other."""
 
-import torch
+import numpy as np
 
 from fairseq_syntax.systems.latent_tree.transitions import Transitions
 
 
 def legal(state):
     """(B, 3) bool: which of NT, GEN and REDUCE each row may take now; GEN alone for sentences that have ended."""
-    nt, reduce = state.structure().unbind(1)
-    return torch.stack((nt, torch.ones_like(nt), reduce), dim=1)
+    nt, reduce = state.structure().T
+    return np.stack((nt, np.ones_like(nt), reduce), axis=1)
 
 
 def legal_actions(actions, lengths, limits):
@@ -19,10 +19,10 @@ def legal_actions(actions, lengths, limits):
     """
     state = Transitions(lengths, limits)
     result = []
-    for taken in actions.unbind(1):
+    for taken in actions.T:
         result.append(legal(state))
-        allowed = torch.cat((result[-1] & state.live[:, None], ~state.live[:, None]), dim=1)
-        assert allowed.gather(1, taken[:, None]).all()
+        allowed = np.column_stack((result[-1] & state.live[:, None], ~state.live))
+        assert np.take_along_axis(allowed, taken[:, None], 1).all()
         state.step(taken)
     assert not state.live.any()
-    return torch.stack(result, dim=1)
+    return np.stack(result, axis=1)

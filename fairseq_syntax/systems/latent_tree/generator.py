@@ -1,48 +1,13 @@
 """Greedy translation by grammars that build trees, as in the paper. For `fairseq-generate`."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from torch import Tensor
 
-from .growing import given_text, grow_trees, left_justified
-from .rnng import Grown, RNNGState
+from .growing import SymbolChoice, grow_trees, left_justified
+from .rnng import Grown
 from .transitions import Action
 from .tree_files import to_brackets
-
-
-@dataclass(frozen=True)
-class SymbolChoice:
-    """Which symbols may be generated."""
-
-    never: tuple[int, ...]  # never generated
-    pad: int
-    eos: int
-    min_symbols: int = 0  # before the end, at least
-
-    def allowed_(self, scores: Tensor, generated: Tensor, most: Tensor) -> Tensor:
-        """Set scores (n, V) of forbidden symbols to -inf, in place.
-
-        `generated` (n,) symbols precede; after `most` (n,) symbols only the end is allowed.
-        """
-        scores[:, self.never] = -torch.inf
-        scores[generated < self.min_symbols, self.eos] = -torch.inf
-        only_end = generated >= most
-        end = scores[:, self.eos].clone()
-        scores.masked_fill_(only_end[:, None], -torch.inf)
-        scores[:, self.eos] = end
-        return scores
-
-    def greedy(self, state: RNNGState, generating: Tensor) -> tuple[Tensor, Tensor]:
-        """The most probable symbols, as `NextSymbols` of `grow_trees`."""
-        rows = generating.nonzero().squeeze(1)
-        numbers = state.transitions.consumed, state.transitions.lengths
-        before, most = (values.index_select(0, rows) for values in numbers)
-        scores = state.grammar.output(state.hidden(rows)).float().log_softmax(1)
-        best = self.allowed_(scores, before, most).argmax(1)
-        symbols = torch.full_like(state.transitions.lengths, self.pad).index_copy_(0, rows, best)
-        return symbols, symbols == self.eos
 
 
 def check_finite(side: str, scores: Tensor) -> None:
@@ -100,21 +65,21 @@ class TreeGenerator:
         tokens = sample["net_input"]["src_tokens"]
         source, _, memory = model.encode(tokens)
         check_finite("source", source.log_policy)
-        lengths = torch.from_numpy(source.constituents.lengths).to(tokens.device)
-        return self._hypotheses(model, source, memory, *self._targets(model, sample, memory, lengths))
+        targets = self._targets(model, sample, memory, source.constituents.lengths)
+        return self._hypotheses(model, source, memory, *targets)
 
-    def _targets(self, model, sample, memory, lengths: Tensor) -> tuple[Grown, Tensor, Tensor]:
+    def _targets(self, model, sample, memory, lengths: np.ndarray) -> tuple[Grown, np.ndarray, np.ndarray]:
         """`Grown` and symbols (B, n + 1) for sources of these lengths, (B,), and the most symbols that there may be."""
         shortest = max(self.choice.min_symbols, 1)
-        most = (self.max_len_a * (lengths + 1) + self.max_len_b).long().clamp(shortest, self.max_len - 1)
-        grown = grow_trees(model.decoder, most, model.limits, self.choice.greedy, memory, greedy=True)
-        symbols = grown.symbols.masked_fill(grown.actions != Action.GEN, self.choice.pad)
+        most = (self.max_len_a * (lengths + 1) + self.max_len_b).astype(int).clip(shortest, self.max_len - 1)
+        grown = grow_trees(model.decoder, most, model.limits, self.choice, memory, greedy=True)
+        symbols = np.where(grown.actions == Action.GEN, grown.symbols, self.choice.pad)
         return grown, left_justified(symbols, self.choice.pad)[0], most
 
-    def _hypotheses(self, model, source, memory, grown: Grown, text: Tensor, most: Tensor) -> list[list[dict]]:
+    def _hypotheses(self, model, source, memory, grown: Grown, text, most) -> list[list[dict]]:
         """Hypotheses from a replay of their trees."""
-        actions = grown.actions.cpu().numpy()
-        scores, replay = model.decoder(actions, text.cpu().numpy(), model.limits, memory, most.cpu().numpy(), grown)
+        actions = grown.actions
+        scores, replay = model.decoder(actions, text, model.limits, memory, most, grown)
         src_trees, _ = self._bracketed(source, self.src_dict)
         tgt_trees, tgt_symbols = self._bracketed(scores, self.tgt_dict)
         step_scores, attentions = (scores.log_policy - scores.symbol_loss).cpu(), replay.attention.cpu()
@@ -162,7 +127,5 @@ class TreeScorer(TreeGenerator):
     def _targets(self, model, sample, memory, lengths):
         if sample.get("target") is None:
             raise ValueError("there are no reference translations; score those of binarized data: --score-reference")
-        text, most = left_justified(sample["target"], self.choice.pad)
-        symbols = given_text(text, most)
-        grown = grow_trees(model.decoder, most, model.limits, symbols, memory, greedy=True)
-        return grown, text, most
+        text, most = left_justified(sample["target"].cpu().numpy(), self.choice.pad)
+        return grow_trees(model.decoder, most, model.limits, text, memory, greedy=True), text, most

@@ -1,6 +1,7 @@
 """Trees to train and translate with: drawn from a policy, its most probable ones, or given by the text."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
 
@@ -11,11 +12,8 @@ from torch import Tensor, nn
 from ...data.dataset import SyntaxPairDataset
 from ...trees.characters import SPACE
 from .layers import Memory
-from .rnng import RNNG, Grown, RNNGState
+from .rnng import RNNG, Grown, RNNGState, sent_up
 from .transitions import NUM_ACTIONS, Action, Limits
-
-# state, and which rows generate (R,) -> symbols (R,) of the rows, and which of them are ends (R,)
-NextSymbols = Callable[[RNNGState, Tensor], tuple[Tensor, Tensor]]
 
 # one for each sentence
 Seeds = Sequence[tuple[int, ...]]
@@ -23,12 +21,38 @@ Seeds = Sequence[tuple[int, ...]]
 WAIT = 0.5  # constituents are closed when this share of the unfinished sentences waits to close one
 
 
-@torch.no_grad()
+@dataclass(frozen=True)
+class SymbolChoice:
+    """Which symbols may be generated."""
+
+    never: tuple[int, ...]  # never generated
+    pad: int
+    eos: int
+    min_symbols: int = 0  # before the end, at least
+
+    def best(self, scores: Tensor, before: np.ndarray, most: np.ndarray) -> Tensor:
+        """(n,) symbols with the highest scores (n, V), which are overwritten.
+
+        `before` (n,) symbols precede; after `most` (n,) symbols only the end is allowed.
+        """
+        for symbol in self.never:
+            scores[:, symbol] = -torch.inf
+        if (too_short := before < self.min_symbols).any():
+            scores[*sent_up(scores.device, too_short.nonzero()[0]), self.eos] = -torch.inf
+        if (complete := before >= most).any():
+            (rows,) = sent_up(scores.device, complete.nonzero()[0])
+            end = scores[rows, self.eos]
+            scores[rows] = -torch.inf
+            scores[rows, self.eos] = end
+        return scores.argmax(1)
+
+
+@torch.inference_mode()
 def grow_trees(
     grammar: RNNG,
-    lengths: Tensor,
+    lengths: np.ndarray,
     limits: Limits,
-    next_symbols: NextSymbols,
+    text: np.ndarray | SymbolChoice,
     memory: Memory | None = None,
     greedy: bool = False,
     seeds: Seeds | None = None,
@@ -36,78 +60,78 @@ def grow_trees(
     """Build the trees of B sentences; all actions are legal, even if probabilities are not numbers.
 
     Sentences need not keep step: composing a phrase takes many small steps, so a sentence that wants to close a
-    constituent waits until enough others want to. Greedy trees do not depend on that.
+    constituent waits until enough others want to. Greedy trees do not depend on that. The host waits for the device
+    once a turn, to learn what has been chosen.
 
     Args:
         lengths: (B,) symbols of each sentence without its end, or the most it may have.
-        next_symbols: gives the symbols of GENs.
+        text: (B, n + 1) symbols of known texts with their ends; or which symbols to take the most probable of.
         memory: see `RNNGState`.
         greedy: take the most probable action instead of drawing one.
         seeds: one for each sentence, from which alone its tree is drawn; without them, torch draws.
     """
     state = RNNGState(grammar, lengths, limits, memory)
-    transitions = state.transitions
-    nothing = torch.full_like(lengths, int(Action.NOP))
-    pending = torch.zeros_like(transitions.live)
-    draws = None if seeds is None else _draws(seeds, limits.max_actions(int(lengths.max()))).to(lengths.device)
+    transitions, device, rows = state.transitions, grammar.embed.weight.device, np.arange(len(lengths))
+    choice = text if isinstance(text, SymbolChoice) else None
+    pending = np.zeros(len(lengths), dtype=bool)
+    noise = None if seeds is None else _noise(seeds, limits.max_actions(int(lengths.max()))).to(device)
     turns = []
     while (live := transitions.live).any():
-        choosing = (live & ~pending).nonzero().squeeze(1)
-        actions = nothing.index_copy(0, choosing, _choose(state, choosing, greedy, draws))
+        actions, choosing = np.full(len(lengths), Action.NOP), (live & ~pending).nonzero()[0]
+        chosen = _choose(state, choosing, choice, greedy, noise) if len(choosing) else np.zeros((2, 0), dtype=int)
+        actions[choosing] = chosen[0]
+        if choice is None:
+            symbols = text[rows, np.minimum(transitions.consumed, text.shape[1] - 1)]
+            ends = transitions.consumed == lengths
+        else:
+            symbols = np.full(len(lengths), choice.pad)
+            symbols[choosing] = chosen[1]
+            ends = symbols == choice.eos
+        turns.append((actions, symbols, state.state.copy()))
         pending |= actions == Action.REDUCE
         closing = pending & (pending.sum() >= WAIT * live.sum())
         pending &= ~closing
-        symbols, ends = next_symbols(state, actions == Action.GEN)
-        turns.append((actions, symbols, state.top[:, 1].clone()))
-        now = actions.masked_fill(actions == Action.REDUCE, int(Action.NOP))
-        state.advance(now.masked_fill_(closing, int(Action.REDUCE)), symbols, ends)
-    actions, symbols, states = (torch.stack(column, 1) for column in zip(*turns, strict=True))
+        now = np.where(actions == Action.REDUCE, Action.NOP, actions)
+        now[closing] = Action.REDUCE
+        state.advance(now, symbols, ends)
+    columns = [np.stack(column, 1) for column in zip(*turns, strict=True)]
     # without the turns in which a sentence has waited
-    order = (actions == Action.NOP).long().sort(dim=1, stable=True).indices[:, : int(transitions.taken.max())]
-    return Grown(
-        *(column.gather(1, order) for column in (actions, symbols)), state.all_hidden(), states.gather(1, order)
-    )
+    order = np.argsort(columns[0] == Action.NOP, axis=1, kind="stable")[:, : transitions.taken.max()]
+    return Grown(*(np.take_along_axis(column, order, 1) for column in columns), state.all_hidden())
 
 
-def _draws(seeds: Seeds, actions: int) -> Tensor:
-    """(B, actions, 3) exponential numbers, those of each sentence from its seed."""
+def _noise(seeds: Seeds, actions: int) -> Tensor:
+    """(B, actions, 3) numbers of the distribution that `_choose` draws with, those of each sentence from its seed."""
     size = (actions, NUM_ACTIONS)
-    return torch.from_numpy(np.stack([np.random.default_rng(seed).standard_exponential(size) for seed in seeds]))
+    return torch.from_numpy(np.stack([np.random.default_rng(seed).standard_exponential(size) for seed in seeds])).log_()
 
 
-def _choose(state: RNNGState, rows: Tensor, greedy: bool, draws: Tensor | None) -> Tensor:
-    """(n,) actions of rows (n,); see `grow_trees`."""
-    scores = state.grammar.policy_scores(state.hidden(rows))
-    forbidden = ~state.transitions.structure(rows)
-    scores[:, :: Action.REDUCE].masked_fill_(forbidden, -torch.inf)
-    probable = scores.log_softmax(1).exp_()
+def _choose(
+    state: RNNGState, rows: np.ndarray, choice: SymbolChoice | None, greedy: bool, noise: Tensor | None
+) -> np.ndarray:
+    """(1, n) actions of rows (n,), or (2, n) with the symbols that they generate; see `grow_trees`."""
+    transitions, grammar = state.transitions, state.grammar
+    no_nt, no_reduce = ~transitions.structure()[rows].T
+    taken, integers = transitions.taken[rows], (state.state[rows], no_nt + 2 * no_reduce, rows)
+    number, forbidden, row, taken = sent_up(grammar.embed.weight.device, *integers, taken)
+    hidden = state.hidden(number)
+    scores = grammar.policy_scores(hidden).nan_to_num_()
     if not greedy:
-        # the largest of p / q with exponential q is drawn with probability p
-        if draws is None:
-            q = torch.empty_like(probable).exponential_()
-        else:
-            q = draws[rows, state.transitions.taken[rows]].to(probable)
-        probable.div_(q)
-    probable[:, :: Action.REDUCE].masked_fill_(forbidden, -1.0)  # argmax prefers what is not a number
-    return probable.argmax(1)
+        # of probabilities p, p / q is largest with probability p, if q are exponential
+        drawn = torch.empty_like(scores).exponential_().log_() if noise is None else noise[row, taken].to(scores)
+        scores.sub_(drawn)
+    chosen = [scores.add_(state.forbid.index_select(0, forbidden)).argmax(1)]
+    if choice is not None:
+        before, most = transitions.consumed[rows], transitions.lengths[rows]
+        chosen.append(choice.best(grammar.output(hidden), before, most))
+    return torch.stack(chosen).cpu().numpy()
 
 
-def given_text(text: Tensor, lengths: Tensor) -> NextSymbols:
-    """The symbols of known texts (B, n + 1), each followed by its end; lengths (B,) are without it."""
-    text = nn.functional.pad(text, (0, 1))  # for sentences that have ended
-
-    def next_symbols(state, generating):
-        consumed = state.transitions.consumed
-        return text.gather(1, consumed[:, None]).squeeze(1), consumed == lengths
-
-    return next_symbols
-
-
-def left_justified(tokens: Tensor, padding: int) -> tuple[Tensor, Tensor]:
+def left_justified(tokens: np.ndarray, padding: int) -> tuple[np.ndarray, np.ndarray]:
     """(B, n + 1) sentences with their padding on the right, and their lengths (B,) without the end."""
-    blank = tokens.eq(padding)
-    order = blank.long().sort(dim=1, stable=True).indices
-    return tokens.gather(1, order), (~blank).sum(1) - 1
+    blank = tokens == padding
+    order = np.argsort(blank, axis=1, kind="stable")
+    return np.take_along_axis(tokens, order, 1), (~blank).sum(1) - 1
 
 
 ForcedTrees = StrEnum("ForcedTrees", "none words")

@@ -422,17 +422,6 @@ class StackLSTM(nn.Module):
         """(n, 4H): what n entries, (n, H), add to the gates."""
         return torch.addmm(self.bias, entries, self.input_weight.t())
 
-    @staticmethod
-    def step(gates: Tensor, hidden: Tensor, cells: Tensor, recurrent: Tensor) -> tuple[Tensor, Tensor]:
-        """(n, H) hidden states and cells of entries on others, without gradients.
-
-        `gates` (n, 4H) of `project` are overwritten; `recurrent` are (H, 4H) weights.
-        """
-        gates.addmm_(hidden, recurrent)
-        new_cells, new_hidden = torch.empty_like(cells), torch.empty_like(hidden)
-        lstm_step_(gates, cells, new_cells, new_hidden)
-        return new_hidden, new_cells
-
     def forward(self, entries: Tensor, plan: StackPlan, memory: Memory | None) -> tuple[Tensor, Tensor | None]:
         """All states of a batch.
 
@@ -563,4 +552,4 @@ def _recurrent_gradient(d_gates, hidden, plan):
 
 def precise(values: Tensor) -> Tensor:
     """In float32 at least, where half precision would not do."""
-    return values.to(torch.promote_types(values.dtype, torch.float32))
+    return values if values.dtype in (torch.float32, torch.float64) else values.float()

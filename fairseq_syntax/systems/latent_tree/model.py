@@ -23,11 +23,11 @@ from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor
 
 from ...options import as_namespace, fill_defaults, option, register_presets
-from .growing import Seeds, given_text, grow_trees, left_justified
+from .growing import Seeds, grow_trees, left_justified
 from .layers import Memory
 from .reinforce import MovingBaselines
 from .rnng import RNNG, Replay, TreePair, TreeScores
-from .transitions import Action, Limits
+from .transitions import Limits
 
 PolicyGradient = StrEnum("PolicyGradient", "full head")
 """Which weights the policy gradient trains: all that the probabilities of actions depend on, or the policy layer's."""
@@ -126,26 +126,16 @@ class LatentTreeRNNG(BaseFairseqModel):
 
     def _side(self, grammar, tokens, trees, actions, seeds, detach_output, memory=None) -> tuple[TreeScores, Replay]:
         """One side under given actions, or under trees that are grown."""
-        text, lengths = left_justified(tokens, grammar.padding)
+        text, lengths = left_justified(tokens.cpu().numpy(), grammar.padding)
         grown = None
         if actions is None:
-            grown = grow_trees(
-                grammar, lengths, self.limits, given_text(text, lengths), memory, trees == "greedy", seeds
-            )
-            actions = grown.actions
-        return grammar(*on_host(actions, text), self.limits, memory, grown=grown, detach_output=detach_output)
+            grown = grow_trees(grammar, lengths, self.limits, text, memory, trees == "greedy", seeds)
+        actions = actions.cpu().numpy() if grown is None else grown.actions
+        return grammar(actions, text, self.limits, memory, grown=grown, detach_output=detach_output)
 
     def max_positions(self):
         """Characters of both sides; any number, the task has its own limit."""
         return (int(1e5), int(1e5))
-
-
-def on_host(actions: Tensor, text: Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """(B, T) actions, without columns of NOP at the end, and text, where trees are planned: one copy for both."""
-    both = torch.cat((actions, text.to(actions)), 1).cpu().numpy()
-    actions, text = np.split(both, [actions.shape[1]], 1)
-    steps = (actions != Action.NOP).any(0).nonzero()[0].max(initial=-1) + 1
-    return actions[:, :steps], text
 
 
 register_presets("latent_tree_rnng", {"latent_tree_rnng": {}, "latent_tree_rnng_tiny": {"rnng_size": 32}})

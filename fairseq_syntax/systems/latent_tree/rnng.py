@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .layers import Composition, Memory, StackLSTM, composition_plan, precise, stack_plan
+from .layers import Composition, Memory, StackLSTM, composition_plan, lstm_step_, precise, stack_plan
 from .transitions import NONE, NUM_ACTIONS, Action, Constituents, Limits, Transitions, constituents, legality
 
 FORBIDDEN = -1e9  # added to the score of an action that is not legal; finite, so that its gradient is 0 and not NaN
@@ -32,10 +32,10 @@ class TreeScores:
 class Grown(NamedTuple):
     """Trees of B sentences, built without gradients; of at most T actions."""
 
-    actions: Tensor  # (B, T), padded with NOP
-    symbols: Tensor  # (B, T) what each GEN has generated; arbitrary elsewhere
+    actions: np.ndarray  # (B, T), padded with NOP
+    symbols: np.ndarray  # (B, T) what each GEN has generated; arbitrary elsewhere
+    state: np.ndarray  # (B, T) number of the state before each action; arbitrary for NOP
     states: Tensor  # (N, H) of the stack
-    state: Tensor  # (B, T) number of the state before each action; arbitrary for NOP
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class RNNG(nn.Module):
     def remembered(self, grown: Grown, trees: Constituents, symbols: np.ndarray, memory: Memory | None) -> Replay:
         """The `replay` of trees that have just been grown, without gradients: their states are there already."""
         device, actions = grown.states.device, trees.actions
-        state = np.where(actions == Action.NOP, NONE, grown.state[:, : actions.shape[1]].cpu().numpy())
+        state = np.where(actions == Action.NOP, NONE, grown.state)
         if memory is None:
             composing = composition_plan(trees, symbols, self.vocabulary, True, device)
             return Replay(grown.states, state, self.composition(self.embed.weight, composing), composing.slot, None)
@@ -242,60 +242,64 @@ class _Store:
     """Rows that are only ever appended to, so that a number always means the same row.
 
     Args:
-        rows: (..., n, K) the first ones; the last dimension but one grows.
+        rows: (2, n, K) the first ones; n grows.
         room: how many more to make room for at first.
     """
 
     def __init__(self, rows: Tensor, room: int):
-        self.count = rows.shape[-2]
+        self.count = rows.shape[1]
         self._rows = rows
         self._make_room(room)
 
     def _make_room(self, room: int) -> None:
-        rows = self._rows.new_empty(*self._rows.shape[:-2], self.count + room, self._rows.shape[-1])
-        rows[..., : self.count, :] = self.all()
+        rows = self._rows.new_empty(2, self.count + room, self._rows.shape[2])
+        rows[:, : self.count] = self.all()
         self._rows = rows
 
-    def append(self, rows: Tensor) -> Tensor:
-        """Append (..., n, K) and return their numbers, (n,)."""
-        stop = self.count + rows.shape[-2]
-        if stop > self._rows.shape[-2]:
-            self._make_room(max(stop - self.count, self.count))
-        self._rows[..., self.count : stop, :] = rows
-        numbers = torch.arange(self.count, stop, device=rows.device)
-        self.count = stop
-        return numbers
+    def append(self, number: int) -> Tensor:
+        """Append this many and return them, (2, number, K), to be written."""
+        start, self.count = self.count, self.count + number
+        if self.count > self._rows.shape[1]:
+            self.count = start
+            self._make_room(max(number, start))
+            self.count += number
+        return self._rows[:, start : self.count]
 
-    def __getitem__(self, numbers: Tensor) -> Tensor:
-        return self._rows.index_select(-2, numbers)
+    def read(self, numbers: Tensor) -> Tensor:
+        """The rows (2, n, K) of these numbers (n,)."""
+        return self._rows.index_select(1, numbers)
 
     def all(self) -> Tensor:
-        """All rows, (..., n, K)."""
-        return self._rows[..., : self.count, :]
+        """All rows, (2, n, K)."""
+        return self._rows[:, : self.count]
 
 
 class RNNGState:
-    """The progress of R rows in building their trees; nothing here has a gradient.
+    """The progress of B rows in building their trees; nothing here has a gradient.
 
-    Stacks hold numbers of states, which are never overwritten.
+    Integers are on the host. It knows all stacks from the actions that were taken, so the device is sent numbers of
+    states and entries, and asked for nothing. Stacks hold numbers of states, which are never overwritten.
 
     Args:
         grammar: the side whose trees are built.
-        lengths: (R,) symbols of each row without its end, or the most it may have.
+        lengths: (B,) symbols of each row without its end, or the most it may have.
         memory: what new nonterminals attend to, see `RNNG.replay`.
 
     Attributes:
         transitions: what is legal.
-        top: (R, 2) place on its stack, and number of the state, of the entry on top.
+        forbid: (4, 3) what is added to scores of actions if none, NT, REDUCE or both are not legal.
+        state: (B,) number of the state on top of each stack.
     """
 
-    @torch.no_grad()
-    def __init__(self, grammar: RNNG, lengths: Tensor, limits: Limits, memory: Memory | None = None):
-        rows, longest, device = len(lengths), int(lengths.max()), lengths.device
+    @torch.inference_mode()
+    def __init__(self, grammar: RNNG, lengths: np.ndarray, limits: Limits, memory: Memory | None = None):
+        rows, longest = len(lengths), int(lengths.max())
         self.grammar, self.memory = grammar, memory
         self.transitions = Transitions(lengths, limits)
         stack, composition, embeddings = grammar.stack, grammar.composition, grammar.embed.weight
         new = grammar.nonterminal[None] if memory is None else embeddings.new_zeros(1, grammar.size)
+        self.forbid = precise(embeddings.new_zeros(4, NUM_ACTIONS))
+        self.forbid[1::2, Action.NT] = self.forbid[2:, Action.REDUCE] = -torch.inf
         # laid out for products with few rows, which on a CPU take up to twice as long otherwise
         self._recurrent = stack.recurrent_weight.t().contiguous()  # (H, 4H)
         self._attended = stack.input_weight.t().contiguous()  # (H, 4H)
@@ -305,73 +309,92 @@ class RNNGState:
         self._bias = torch.cat((stack.bias, *composition.input_bias))
         self._entry_gates = stack.project(torch.cat((embeddings, new)))
         self._child_gates = _Store(composition.project(embeddings), 4 * rows)
+        # hidden states and cells; state 0 is below everything
+        self._states = _Store(embeddings.new_zeros(2, 1, grammar.size), 2 * rows * (longest + 1))
         roots = (grammar.nonterminal if memory is None else memory.values[:, 0]).expand(rows, -1)
-        zero = embeddings.new_zeros(1, grammar.size)
-        nothing = zero.expand(rows, -1)
-        root_states = stack.step(stack.project(roots), nothing, nothing, self._recurrent)
-        # state 0 is below everything
-        room = 2 * rows * (longest + 1)
-        self._hidden, self._cells = (_Store(torch.cat((zero, states)), room) for states in root_states)
+        self._push(stack.project(roots), self._states.read(torch.zeros_like(roots[:, 0], dtype=torch.long)))
         # place 0 of a stack is below everything, place 1 is the root
-        self._codes = torch.zeros(rows, longest + limits.max_open + 2, dtype=torch.long, device=device)
-        self.top = torch.stack((torch.ones_like(lengths), torch.arange(1, rows + 1, device=device)), 1)
+        self._codes = np.zeros((rows, longest + limits.max_open + 2), dtype=int)
+        self._place = np.ones(rows, dtype=int)
+        self.state = np.arange(1, rows + 1)
         # the place of the nonterminal of each open constituent, and the state below it; those of the root are not used
-        self._open = torch.zeros(rows, limits.max_open + 1, 2, dtype=torch.long, device=device)
+        self._open = np.zeros((rows, limits.max_open + 1, 2), dtype=int)
 
-    def hidden(self, rows: Tensor) -> Tensor:
-        """(n, H) states on top of the stacks of some rows."""
-        return self._hidden[self.top[:, 1].index_select(0, rows)]
+    def hidden(self, numbers: Tensor) -> Tensor:
+        """(n, H) states of these numbers (n,)."""
+        return self.all_hidden().index_select(0, numbers)
 
     def all_hidden(self) -> Tensor:
         """(N, H) all states so far, by their numbers."""
-        return self._hidden.all()
+        return self._states.all()[0]
 
-    @torch.no_grad()
-    def advance(self, actions: Tensor, symbols: Tensor, ends: Tensor) -> None:
-        """Let each row take an action (R,), NOP for none.
+    def _push(self, gates: Tensor, below: Tensor) -> None:
+        """Append the states of entries with these gates (n, 4H) on others, (2, n, H)."""
+        gates.addmm_(below[0], self._recurrent)
+        hidden, cells = self._states.append(len(gates))
+        lstm_step_(gates, below[1], cells, hidden)
 
-        `symbols` (R,) are what GENs generate, `ends` (R,) bool the rows whose GEN is the end of the sentence.
+    @torch.inference_mode()
+    def advance(self, actions: np.ndarray, symbols: np.ndarray, ends: np.ndarray) -> None:
+        """Let each row take an action (B,), NOP for none.
+
+        `symbols` (B,) are what GENs generate, `ends` (B,) bool the rows whose GEN is the end of the sentence.
         """
-        pushes = actions.masked_fill(ends & (actions == Action.GEN), int(Action.NOP))
-        numbers = torch.bincount(pushes, minlength=len(Action)).tolist()[:NUM_ACTIONS]
-        rows = pushes.argsort(stable=True)[: sum(numbers)]
-        nt, _, reduce = rows.split(numbers)
+        nt, reduce = (np.flatnonzero(actions == action) for action in (Action.NT, Action.REDUCE))
+        pushing = np.concatenate((nt, np.flatnonzero((actions == Action.GEN) & ~ends)))
+        rows = np.concatenate((pushing, reduce))
         if len(rows):
-            pushing = rows[: len(rows) - len(reduce)]
-            top, inside = self.top.index_select(0, rows), self.transitions.inside
-            opened = self._open[reduce, inside[reduce]]
-            place, below = top[:, 0] + 1, top[:, 1]
-            place[len(pushing) :], below[len(pushing) :] = opened.unbind(1)
-            codes = symbols.masked_fill(pushes == Action.NT, self.grammar.vocabulary).index_select(0, pushing)
-            gates = self._entry_gates.index_select(0, codes)
-            if len(nt):
-                self._open[nt, inside[nt] + 1] = torch.stack((place[: len(nt)], below[: len(nt)]), 1)
-                if self.memory is not None:
-                    _, sums = self.memory.attend(nt, self._hidden[below[: len(nt)]])
-                    gates[: len(nt)].addmm_(sums, self._attended)
+            inside, phrases = self.transitions.inside, self._child_gates.count
+            opened, under = self._open[reduce, inside[reduce]].T
+            place = np.concatenate((self._place[pushing] + 1, opened))
+            below = np.concatenate((self.state[pushing], under))
+            codes = np.concatenate((symbols[pushing], phrases + np.arange(len(reduce))))
+            codes[: len(nt)] = self.grammar.vocabulary
+            self._open[nt, inside[nt] + 1] = np.stack((place, below), 1)[: len(nt)]
+            sizes, *children = self._children(reduce, opened)
+            entries, on, rows_of_nt, *children = sent_up(
+                self._recurrent.device, codes[: len(pushing)], below, nt, *children
+            )
+            states, gates = self._states.read(on), self._entry_gates.index_select(0, entries)
+            if self.memory is not None and len(nt):
+                _, sums = self.memory.attend(rows_of_nt, states[0, : len(nt)])
+                gates[: len(nt)].addmm_(sums, self._attended)
             if len(reduce):
-                phrases = self._compose(reduce, opened[:, 0])
-                added = torch.addmm(self._bias, phrases, self._phrase).unflatten(1, (3, -1))
-                gates = torch.cat((gates, added[:, 0]))
-                codes = torch.cat((codes, self._child_gates.append(added[:, 1:].transpose(0, 1))))
-            before = self._hidden[below], self._cells[below]
-            hidden, cells = self.grammar.stack.step(gates, *before, self._recurrent)
-            self._cells.append(cells)
-            self._codes[rows, place] = codes
-            self.top[rows] = torch.stack((place, self._hidden.append(hidden)), 1)
+                gates = torch.cat((gates, self._compose(sizes, *children)))
+            self._push(gates, states)
+            self.state[rows] = self._states.count - len(rows) + np.arange(len(rows))
+            self._codes[rows, place], self._place[rows] = codes, place
         self.transitions.step(actions, ends)
 
-    def _compose(self, rows: Tensor, opened: Tensor) -> Tensor:
-        """(n, H) phrases of the innermost constituents of some rows, opened at these places of their stacks."""
-        top = self.top[rows, 0]
-        children, order = (top - opened).sort(descending=True)
-        counts = children.cpu().numpy()
-        packed = np.stack((np.arange(counts[0])[:, None] < counts).nonzero())
-        sizes = np.bincount(packed[0])
-        last = (sizes.cumsum() - sizes)[counts - 1] + np.arange(len(counts))
-        (step, number), last = (torch.from_numpy(array).to(rows.device) for array in (packed, last))
-        place = order[number]
-        codes = self._codes[rows[place], torch.stack((opened[place] + 1 + step, top[place] - step))]
-        gates = [of.index_select(0, read) for of, read in zip(self._child_gates.all(), codes, strict=True)]
-        phrases = self.grammar.composition.compose(torch.stack(gates), sizes.tolist(), last, self._composing)
-        return torch.empty_like(phrases).index_copy_(0, order, phrases)
+    def _children(self, rows: np.ndarray, opened: np.ndarray) -> tuple[list[int], np.ndarray, np.ndarray, np.ndarray]:
+        """How the innermost constituents of n rows, opened at these places, are composed; see `Composition.compose`.
+
+        Returns the number of phrases at each step, codes of the M children from the first on, and from the last on, and
+        where the last child of each phrase is packed.
+        """
+        top = self._place[rows]
+        counts = top - opened
+        order = np.argsort(-counts, kind="stable")
+        step, number = (np.arange(counts.max(initial=0))[:, None] < counts[order]).nonzero()
+        sizes = np.bincount(step)
+        last = np.empty_like(order)
+        last[order] = (sizes.cumsum() - sizes)[counts[order] - 1] + np.arange(len(order))
+        phrase = order[number]
+        row = rows[phrase]
+        return sizes.tolist(), self._codes[row, opened[phrase] + 1 + step], self._codes[row, top[phrase] - step], last
+
+    def _compose(self, sizes: list[int], forward: Tensor, backward: Tensor, last: Tensor) -> Tensor:
+        """(n, 4H) what phrases add to the gates of the stack; they are entered as children."""
+        children = torch.stack(
+            [of.index_select(0, codes) for of, codes in zip(self._child_gates.all(), (forward, backward), strict=True)]
+        )
+        phrases = self.grammar.composition.compose(children, sizes, last, self._composing)
+        added = torch.addmm(self._bias, phrases, self._phrase).unflatten(1, (3, -1))
+        self._child_gates.append(len(phrases)).copy_(added[:, 1:].transpose(0, 1))
+        return added[:, 0]
+
+
+def sent_up(device: torch.device, *arrays: np.ndarray) -> tuple[Tensor, ...]:
+    """Integers of the host on the device, in one copy."""
+    packed = torch.from_numpy(np.concatenate(arrays)).to(device, non_blocking=True)
+    return packed.split([len(array) for array in arrays])

@@ -9,14 +9,13 @@ Everything is batched: B sentences are rows, and each row takes at most one acti
 end of the text could not stop without it), with one exception: a budget of actions, so that every sentence can end.
 
 `Transitions` follows trees that are being built; `legality` and `constituents` look at all steps of known trees at
-once, on the host and without loops over sentences or actions.
+once. All integers are on the host, and nothing loops over sentences or actions.
 """
 
 from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-from torch import Tensor
 
 
 class Action(IntEnum):
@@ -41,7 +40,7 @@ class Limits:
     actions_per_symbol: int = 3  # k >= 2; a sentence of n symbols may take k n + 2 max_open actions
 
     def max_actions(self, lengths):
-        """The budget of sentences of these lengths (a number or a tensor of them)."""
+        """The budget of sentences of these lengths (a number or an array of them)."""
         return self.actions_per_symbol * lengths + 2 * self.max_open
 
 
@@ -58,17 +57,15 @@ class Transitions:
         limits: how large a tree may be.
     """
 
-    def __init__(self, lengths: Tensor, limits: Limits):
+    def __init__(self, lengths: np.ndarray, limits: Limits):
         self.lengths = lengths
-        self.limits = limits
         row = limits.max_consecutive
-        start = lengths.new_tensor([limits.max_open - 1, row, 0, 0, 1, 1, 0, 0])
-        self._counts = start.repeat(len(lengths), 1)
+        self._counts = np.tile([limits.max_open - 1, row, 0, 0, 1, 1, 0, 0], (len(lengths), 1))
         # affordable are an NT with its REDUCE, the REDUCEs of all open constituents, and the symbols to come
         self._counts[:, _BUDGET_LEFT] = limits.max_actions(lengths) - lengths - 3
         # An action multiplies the counts of its row by `kept` and adds `added`. The innermost constituent is empty
         # only after an NT; an end leaves neither budget nor life.
-        self._kept = lengths.new_tensor(
+        self._kept = np.array(
             [
                 [1, 1, 1, 1, 0, 1, 1, 1],  # NT
                 [1, 0, 1, 1, 0, 1, 1, 1],  # GEN
@@ -77,7 +74,7 @@ class Transitions:
                 [1, 0, 0, 1, 0, 0, 1, 1],  # the end
             ]
         )
-        self._added = lengths.new_tensor(
+        self._added = np.array(
             [
                 [-1, -1, -2, 1, 0, 0, 0, 1],
                 [0, row, 0, 0, 1, 0, 1, 1],
@@ -92,23 +89,22 @@ class Transitions:
     taken = property(lambda self: self._counts[:, _TAKEN], doc="(B,) actions taken.")
     live = property(lambda self: self._counts[:, _LIVE] > 0, doc="(B,) bool, sentences that have not ended.")
 
-    def structure(self, rows: Tensor | None = None) -> Tensor:
-        """(n, 2) bool: whether NT and REDUCE are legal, in these rows or in all; GEN always is.
+    def structure(self) -> np.ndarray:
+        """(B, 2) bool: whether NT and REDUCE are legal in each row; GEN always is.
 
         REDUCE needs an open constituent other than the root, with something in it. NT must keep to the limits, with a
         budget in which all constituents can still be closed.
         """
-        counts = self._counts if rows is None else self._counts.index_select(0, rows)
-        return (counts[:, : _LIVE + 1] > 0).unflatten(1, (2, 3)).all(2)
+        return (self._counts[:, : _LIVE + 1] > 0).reshape(-1, 2, 3).all(2)
 
-    def step(self, actions: Tensor, ends: Tensor | None = None) -> None:
+    def step(self, actions: np.ndarray, ends: np.ndarray | None = None) -> None:
         """Let each row take an action (B,), which is not checked; NOP leaves a row as it is.
 
         `ends` (B,) are rows whose GEN is the end of the sentence; by default, those that have used up their symbols.
         """
         ends = self.consumed >= self.lengths if ends is None else ends
-        changes = actions.masked_fill(ends & (actions == Action.GEN), _END)
-        self._counts.mul_(self._kept.index_select(0, changes)).add_(self._added.index_select(0, changes))
+        changes = np.where(ends & (actions == Action.GEN), _END, actions)
+        self._counts = self._counts * self._kept[changes] + self._added[changes]
 
 
 # --- known trees -----------------------------------------------------------------------------------------------------

@@ -42,4 +42,4 @@ def test_equals_the_slow_twin(sentences, left, extra):
     actions = forced_actions(tokens, ~space, PAD, EOS)
     assert names(actions) == [actions_of_words(sentence, SPACE) for sentence in sentences]
     # as tight as it goes: two open constituents, no NT behind another, two actions a symbol
-    legal_actions(actions, lengths, Limits(max_open=2, max_consecutive=1, actions_per_symbol=2))
+    legal_actions(actions.numpy(), lengths.numpy(), Limits(max_open=2, max_consecutive=1, actions_per_symbol=2))

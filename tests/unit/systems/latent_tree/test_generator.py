@@ -25,13 +25,13 @@ def test_translations_are_the_most_probable_symbols_with_the_scores_of_actions_a
     task, model = build(seed=2)
     translator, batch, dictionary = generator(task, lenpen=lenpen), sample(task, "abca", "ccb"), task.target_dictionary
     _, _, memory = model.encode(batch["net_input"]["src_tokens"])
-    most = torch.tensor([12, 12])
-    grown = grow_trees(model.decoder, most, model.limits, translator.choice.greedy, memory, greedy=True)
+    most = np.array([12, 12])
+    grown = grow_trees(model.decoder, most, model.limits, translator.choice, memory, greedy=True)
     for row, (hypothesis,) in enumerate(translator.generate([model], batch)):
         text = hypothesis["tokens"].tolist()
-        taken = grown.actions[row : row + 1, : int((grown.actions[row] != Action.NOP).sum())].numpy()
+        taken = grown.actions[row : row + 1, : (grown.actions[row] != Action.NOP).sum()]
         own = type(memory)(*(part[row : row + 1] for part in memory))
-        scores, replay = model.decoder(taken, np.array([text]), model.limits, own, most[:1].numpy())
+        scores, replay = model.decoder(taken, np.array([text]), model.limits, own, most[:1])
         logits = model.decoder.output(replay.states[replay.state[0][taken[0] == Action.GEN]])
         total = float(scores.log_policy.sum() + logits.log_softmax(1).gather(1, hypothesis["tokens"][:, None]).sum())
         assert float(hypothesis["positional_scores"].sum()) == pytest.approx(total, abs=1e-4)

@@ -32,11 +32,11 @@ def grow(lengths, limits, weights, generator):
     state = Transitions(lengths, limits)
     columns = []
     while state.live.any():
-        drawn = torch.multinomial(legal(state) * torch.tensor(weights), 1, generator=generator).squeeze(1)
-        actions = torch.where(state.live, drawn, NOP)
+        drawn = torch.multinomial(torch.from_numpy(legal(state) * weights), 1, generator=generator).squeeze(1)
+        actions = np.where(state.live, drawn, NOP)
         state.step(actions)
         columns.append(actions)
-    return torch.stack(columns, dim=1)
+    return np.stack(columns, axis=1)
 
 
 def of_oracle(actions, length, limits):
@@ -51,10 +51,10 @@ def test_random_policies(policy):
     """500 trees of each policy, 100 for each set of limits: they end, are legal by another account, and in limits."""
     generator = torch.Generator().manual_seed(0)
     for limits in LIMITS:
-        lengths = torch.randint(0, 14, (100,), generator=generator)
+        lengths = torch.randint(0, 14, (100,), generator=generator).numpy()
         actions = grow(lengths, limits, POLICIES[policy], generator)
         allowed = legal_actions(actions, lengths, limits)
-        assert np.array_equal(legality(actions.numpy(), lengths.numpy(), limits)[0], allowed)
+        assert np.array_equal(legality(actions, lengths, limits)[0], allowed)
         for row, (taken, length) in enumerate(zip(actions.tolist(), lengths.tolist(), strict=True)):
             assert allowed[row].tolist() == of_oracle(taken, length, limits)
             built = oracle.build([action for action in taken if action != NOP])
@@ -63,7 +63,7 @@ def test_random_policies(policy):
             assert max(node["depth"] for node in built["constituents"]) < limits.max_open
         assert ((actions != NOP).sum(1) <= limits.max_actions(lengths)).all()
         nts = "".join(
-            "x" if action == NT else " " for action in torch.nn.functional.pad(actions, (0, 1), value=NOP).ravel()
+            "x" if action == NT else " " for action in np.pad(actions, ((0, 0), (0, 1)), constant_values=NOP).ravel()
         )
         assert "x" * (limits.max_consecutive + 1) not in nts
 

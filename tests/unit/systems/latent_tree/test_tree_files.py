@@ -4,7 +4,6 @@ import random
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import rnng_trees as oracle
@@ -54,7 +53,7 @@ def test_random_trees_there_and_back(seed, rows, weights):
     # the same trees, of which all is closed before the end
     assert list(back) == [oracle.actions_of(oracle.tree_of(taken)) for taken in actions]
     assert to_brackets(oracle.padded(back), text) == lines
-    legal_actions(torch.from_numpy(oracle.padded(back)), torch.tensor(lengths), Limits(6, 4, 30))
+    legal_actions(oracle.padded(back), np.array(lengths), Limits(6, 4, 30))
 
 
 @given(st.text(st.sampled_from("()-LRBX a"), max_size=12).filter(lambda text: " " not in text))
