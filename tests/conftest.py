@@ -36,7 +36,7 @@ FULL = (
     *("contract/test_examples.py", "contract/test_notebook.py"),
     *("contract/test_site.py", "contract/test_imports.py", "contract/test_repairs.py"),
     *("unit/tools/test_average.py", "unit/tools/test_whatif.py"),
-    *("unit/tools/test_fuzz_conllu.py", "unit/tools/test_parse.py", "unit/tools/test_parse_own.py"),
+    *("unit/tools/test_odd_treebanks.py", "unit/tools/test_parse.py", "unit/tools/test_parse_own.py"),
     *("unit/data/test_missing_parses.py", "unit/pictures/test_figures.py"),
 )
 # of these, what it runs: a tiny training and translation of every system

@@ -4,7 +4,6 @@ Every case below, and in bad_input.toml, provokes its message through the real p
 the documentation must be that of a case, or of a message of the package, whose test is in its room.
 """
 
-import argparse
 import ast
 import importlib
 import inspect
@@ -19,19 +18,15 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import latent_trees
-import numpy as np
 import pytest
 import torch
 import treebanks
 from corpora import random_items, write_split
 from fairseq import tasks
-from fairseq.optim import build_optimizer
-from fairseq.optim.lr_scheduler import build_lr_scheduler
 from integration import commands
 from training_options import configuration
 
 from fairseq_syntax.compat.checkpoint_files import check_state
-from fairseq_syntax.data.length_table import length_table_path, write_length_table
 from fairseq_syntax.data.parsers import ParserOptions, load_parser
 from fairseq_syntax.systems.latent_tree.task import TreeTranslationConfig, TreeTranslationTask
 from fairseq_syntax.tools import preprocess
@@ -198,21 +193,6 @@ def test_a_checkpoint_may_hold_a_mask(value, is_fine):
         check_state(state, "x.pt")
 
 
-# what --rnng-tree-output writes of "ab" and its translation "c"
-GOOD_TREES = """\
-TS-0\t(X (X a b ) )
-TT-0\t(X (X c ) )
-TA-0\t{"attention": [[0.5, 0.5]]}
-"""
-
-
-def constituents_refused(world, *arguments, content=GOOD_TREES):
-    """What fairseq-syntax look --constituents says of a file of trees."""
-    (world.folder / "trees.txt").write_text(content)
-    status = 2 if "a.svg" in arguments else 1
-    return world.program("look", "--constituents", world.folder / "trees.txt", *arguments, model=False, status=status)
-
-
 # --- the cases and the documentation ----------------------------------------------------------------------------
 
 
@@ -248,13 +228,6 @@ def tree_search_refused(_, **options):
     generator.generate([model] * count, latent_trees.sample(task, "abc"))
 
 
-def character_task(**options):
-    """The task of latent trees for the letters a, b and c, without data."""
-    dictionary = latent_trees.Task().source_dictionary
-    config = TreeTranslationConfig(source_lang="a", target_lang="b", **options)
-    return TreeTranslationTask(config, dictionary, dictionary)
-
-
 @case("dictionary has no ▁, which separates words", "--rnng-forced-trees words: the source ")
 def _(world):
     given = {"data": str(world.bin), "source_lang": "en", "target_lang": "de", "dataset_impl": "mmap"}
@@ -262,14 +235,7 @@ def _(world):
     TreeTranslationTask.setup_task(config).load_dataset("train")
 
 
-# --- training recipes, averaging, lengths -----------------------------------------------------------------------
-
-
-def optimizer(world, *extra):
-    """The error of building optimizer and scheduler."""
-    world.set_up(*extra, arch="lgp_tiny")
-    built = build_optimizer(world.config.optimizer, list(world.model.parameters()))
-    build_lr_scheduler(world.config.lr_scheduler, built)
+# --- training recipes -----------------------------------------------------------------------
 
 
 @case("does not support an adaptive softmax; leave out --adaptive-softmax-cutoff", "--criterion blackout: ")
@@ -281,38 +247,6 @@ def _(world):
     world.criterion(world.model.train(), batch)
 
 
-def average(world, *inputs):
-    arguments = [*inputs, "--output", world.folder / "average.pt"]
-    return world.program("average", "--input", *arguments, model=False)
-
-
-def generator(world, *extra, **options):
-    """The error of building a generator."""
-    task = world.set_up(*extra, arch="nmt_lstm_tiny")
-    task.build_generator([world.model], argparse.Namespace(beam=2, **options))
-
-
-@case("--length-prior works with plain beam search, of probabilities divided by the length; leave out …", "--lenpen")
-def _(world):
-    meta = {"source": "en", "target": "de"}
-    write_length_table(length_table_path(world.bin, "en", "de"), np.zeros((3, 3)), meta)
-    return generator(world, "--length-prior", "auto", lenpen=0.5)
-
-
-# --- evaluation ---------------------------------------------------------------------------------------------------
-
-
-def contrasted(world, *options, status=1, model=False, **files):
-    """What fairseq-syntax contrast says of two pairs, of which `source`, `correct` and `incorrect` can be changed."""
-    lines = {"source": "a\nb\n", "correct": "c\nd\n", "incorrect": "e\nf\n"} | files
-    names = {"source": "src.en", "correct": "tgt.correct.de", "incorrect": "tgt.incorrect.de", "details": "details.tsv"}
-    (world.folder / "pairs").mkdir()
-    for name, text in lines.items():
-        (world.folder / "pairs" / names[name]).write_text(text)
-    beside = () if model or "--beside" in options else ("--beside", world.folder / "none.json")
-    return world.program("contrast", "--pairs", world.folder / "pairs", *beside, *options, model=model, status=status)
-
-
 def interactive(world, *options, text="a b"):
     """What comes of a line of raw text."""
     world.set_up(*options).get_interactive_tokens_and_lengths([text], lambda line: line)
@@ -320,13 +254,9 @@ def interactive(world, *options, text="a b"):
 
 KINDS = {
     **{"training": World.error, "preprocess": World.refused, "programs": World.program, "check": World.check},
-    **{"latent_trees": trees_refused, "parser": parser_refused, "optimizer": optimizer, "generator": generator},
-    **{"constituents": constituents_refused, "average": average, "contrast": contrasted, "interactive": interactive},
-    **{
-        "tree_search": tree_search_refused,
-        "parsers": lambda _, **given: load_parser(given.pop("name"), ParserOptions(**given)),
-    },
-    "tree_task": lambda _, **given: character_task(**given),
+    **{"latent_trees": trees_refused, "parser": parser_refused, "interactive": interactive},
+    "tree_search": tree_search_refused,
+    "parsers": lambda _, **given: load_parser(given.pop("name"), ParserOptions(**given)),
 }
 
 

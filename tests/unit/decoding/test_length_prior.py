@@ -226,6 +226,7 @@ def test_no_length_is_impossible(beam):
         ({"prefix_allowed_tokens_fn": lambda number, tokens: [4]}, "allowed prefixes"),
         ({"unnormalized": True}, "--unnormalized"),
         ({"unkpen": 0.5}, "--unkpen"),
+        ({"lenpen": 0.5}, "--length-prior works with plain beam search, of probabilities divided by .* --lenpen"),
     ],
 )
 def test_other_searches_are_refused(options, message):

@@ -110,6 +110,8 @@ def test_integers_are_not_averaged_and_ties_of_one_file_do_not_count(recurrent, 
 def test_wrong_inputs(recurrent, tmp_path, capsys):
     output = ["--output", tmp_path / "average.pt"]
     one = recurrent / "checkpoint1.pt"
+    none = f"{tmp_path}: no checkpointN.pt in this folder; train without --no-epoch-checkpoints, or name the files"
+    assert refused(capsys, "--input", tmp_path, *output) == none
     assert refused(capsys, "--input", one, recurrent, *output) == (
         f"{recurrent}: is a folder; give one folder, or files only"
     )

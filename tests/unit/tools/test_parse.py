@@ -33,10 +33,8 @@ def expected(sentences):
 class ChainParser:
     """Parses at once; fails in the call number `fail_at`."""
 
-    fail_at = None
-    error = TreeFormatError("the parser failed")
-    arguments = None
-    calls = 0
+    fail_at, calls, arguments = None, 0, None
+    error: BaseException = TreeFormatError("the parser failed")
 
     def __init__(self, *arguments):
         type(self).arguments = arguments
@@ -48,9 +46,9 @@ class ChainParser:
         return [chain(words) for words in sentences]
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def fake(monkeypatch):
-    """Put a parser that needs no models in the place of Stanza."""
+    """A parser that needs no models, in the place of Stanza."""
     kind = type("Fake", (ChainParser,), {})
     monkeypatch.setattr(stanza, "StanzaParser", kind)
     return kind
@@ -79,16 +77,19 @@ def failed(capsys, *arguments):
 
 @pytest.mark.parametrize("chunk", [1, 3, 1000])
 def test_one_tree_a_line(fake, text, tmp_path, chunk):
-    target = tmp_path / "new" / "trees.conllu"
+    """Plain or packed."""
     text.write_bytes(b"\xef\xbb\xbf" + text.read_bytes().replace(b"\n", b"\r\n"))
+    packed, target = tmp_path / "text.gz", tmp_path / "new" / "trees.conllu"
+    packed.write_bytes(gzip.compress(text.read_bytes()))
     assert run(text, target, "--chunk", chunk) == 0
-    assert target.read_text(encoding="utf-8") == expected(WORDS)
-    assert os.listdir(target.parent) == ["trees.conllu"]
+    assert target.read_text(encoding="utf-8") == expected(WORDS) and os.listdir(target.parent) == ["trees.conllu"]
     assert fake.calls == -(-len(WORDS) // chunk)
+    assert run(packed, tmp_path / "trees.gz", "--chunk", chunk) == 0
+    assert gzip.decompress((tmp_path / "trees.gz").read_bytes()) == target.read_bytes()
 
 
 @pytest.mark.parametrize("space", ["\u00a0", "\u2028", "\t", "\x1f"])
-def test_spaces_at_which_programs_do_not_agree_are_refused(fake, text, tmp_path, capsys, space):
+def test_spaces_at_which_programs_do_not_agree_are_refused(text, tmp_path, capsys, space):
     """The command of the message makes a text that is taken."""
     text.write_text(f"the dog\nthe{space}cat\n", encoding="utf-8", newline="")
     message = failed(capsys, text, tmp_path / "out")
@@ -98,17 +99,8 @@ def test_spaces_at_which_programs_do_not_agree_are_refused(fake, text, tmp_path,
     assert (tmp_path / "new").read_text() == "the dog\nthe cat\n"
 
 
-def test_gzip_in_and_out(fake, text, tmp_path):
-    packed = tmp_path / "text.gz"
-    packed.write_bytes(gzip.compress(text.read_bytes()))
-    for source, output in ((packed, tmp_path / "a.conllu.gz"), (text, tmp_path / "b.conllu.gz")):
-        assert run(source, output, "--chunk", 2) == 0
-        assert gzip.decompress(output.read_bytes()).decode("utf-8") == expected(WORDS)
-    assert output.read_bytes()[4:8] == b"\0" * 4  # no time of writing, or the bytes differ a second later
-
-
 @pytest.mark.parametrize("count", [3, 11])
-def test_shards_are_the_whole(fake, text, tmp_path, count):
+def test_shards_are_the_whole(text, tmp_path, count):
     whole = b""
     for index in range(count):
         target = tmp_path / f"{index}.gz"
@@ -128,7 +120,7 @@ def test_shards_are_the_whole(fake, text, tmp_path, count):
         ("▁un do ▁it", "sentencepiece", None),
     ],
 )
-def test_subwords_are_joined_or_told_of(fake, tmp_path, capsys, line, kind, said):
+def test_subwords_are_joined_or_told_of(tmp_path, capsys, line, kind, said):
     (tmp_path / "text").write_text(f"{line}\na b\n", encoding="utf-8")
     assert run(tmp_path / "text", tmp_path / "out", "--subword-type", kind) == 0
     error = capsys.readouterr().err
@@ -138,21 +130,16 @@ def test_subwords_are_joined_or_told_of(fake, tmp_path, capsys, line, kind, said
         assert "warning" not in error and next(read_conllu(tmp_path / "out")).forms == ["undo", "it"]
 
 
-def test_stdin_and_stdout(fake, text, monkeypatch, capfdbinary):
+def test_stdin_and_stdout_and_a_pipe_that_is_read_once(text, tmp_path, monkeypatch, capfdbinary):
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text.read_bytes())))
     monkeypatch.setattr(sys, "stdout", open(os.dup(1), "w"))
     assert main(["--shard", "1/2"]) == 0
     start, end = shard_bounds(len(WORDS), 1, 2)
     assert capfdbinary.readouterr().out.decode("utf-8") == expected(WORDS[start:end])
-
-
-def test_named_pipe_is_read_once(fake, text, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    writer = threading.Thread(target=lambda: pipe.write_bytes(text.read_bytes()), daemon=True)
-    writer.start()
+    threading.Thread(target=lambda: pipe.write_bytes(text.read_bytes()), daemon=True).start()
     assert run(pipe, tmp_path / "out") == 0
-    writer.join(5)
     assert (tmp_path / "out").read_text(encoding="utf-8") == expected(WORDS)
 
 
@@ -209,21 +196,17 @@ def test_other_input_and_other_settings_are_noticed(fake, text, tmp_path, capsys
 
 
 def test_settings_may_change_before_the_first_tree(fake, text, tmp_path):
-    """A model file that did not load must not be in the way of the right one."""
+    """A model file that did not load must not be in the way of the right one; files count by their content."""
     begun(fake, text, tmp_path / "out", 2, 0)
     assert run(text, tmp_path / "out", "--parser-language", "de") == 0
-
-
-def test_settings_have_what_is_in_the_files_of_models(tmp_path):
-    found = []
+    settings = []
     for content in ("one", "two"):
         (tmp_path / "model.pt").write_text(content)
-        options = ParserOptions(parser_model=str(tmp_path / "model.pt"))
-        found.append(parser_settings("checkpoint", options))
-    assert found[0] != found[1]
+        settings.append(parser_settings("checkpoint", ParserOptions(parser_model=str(tmp_path / "model.pt"))))
+    assert settings[0] != settings[1]
 
 
-def test_two_processes_do_not_write_one_file(fake, text, tmp_path, capsys):
+def test_two_processes_do_not_write_one_file(text, tmp_path, capsys):
     folder = tmp_path / "out.chunks"
     folder.mkdir()
     with files.locked(folder, "x"):
