@@ -88,6 +88,34 @@ def batch(model, rows=range(5), left_pad=False, columns=0, sentences=SENTENCES, 
     return given
 
 
+def sample(model, names, left_pad=False):
+    """All sentences with the inputs `names` as a criterion gets them."""
+    target = torch.tensor([[*row[1:], EOS] for row in TARGETS])
+    net_input = batch(model, left_pad=left_pad, names=names)
+    return {"net_input": net_input, "target": target, "ntokens": target.numel(), "id": torch.arange(len(target))}
+
+
+def attention_layer(kind, *given, **options):
+    """An attention of 3 heads over 12 coordinates in double precision and eval mode; parameters far from zero."""
+    torch.manual_seed(0)
+    layer = kind(12, 3, *given, **options).double().eval()
+    for name, parameter in layer.named_parameters():
+        if name != "distance_weight":
+            torch.nn.init.normal_(parameter, std=0.5)
+    return layer
+
+
+def attention_input(left_pad=False):
+    """States (6, 3, 12) of sentences of 6, 4 and 1 tokens, mask of padding (3, 6), and the columns of each sentence."""
+    x, mask = torch.full((6, 3, 12), 3.0, dtype=torch.double), torch.ones(3, 6, dtype=torch.bool)
+    parts = [range(6 - length, 6) if left_pad else range(length) for length in (6, 4, 1)]
+    generator = torch.Generator().manual_seed(1)
+    for b, part in enumerate(parts):
+        x[part, b] = torch.randn(len(part), 12, generator=generator, dtype=torch.double)
+        mask[b, part] = False
+    return x, mask, parts
+
+
 def assert_same_gradients(model, found, expected):
     """Gradients of a loss of logits of all sentences; fairseq keeps the padding's row of embeddings as it is."""
     learned = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}

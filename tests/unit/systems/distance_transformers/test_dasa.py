@@ -15,32 +15,21 @@ from fairseq_syntax.systems.distance_transformers.dasa import (
     log_gaussian,
 )
 
-B, T, C, H = 3, 6, 12, 3
-LENGTHS = [6, 3, 1]
 WEIGHTS = torch.tensor([1.5, -0.7, 0.0], dtype=torch.double)
 
 
 def build(attention=DistanceBiasAttention, **options):
-    torch.manual_seed(0)
-    attention = attention(C, H, **options).double().eval()
-    for name, parameter in attention.named_parameters():
-        if name != "distance_weight":
-            torch.nn.init.normal_(parameter, std=0.5)
-    return attention
+    return small_models.attention_layer(attention, **options)
 
 
 def batch(left_pad=False):
-    """Random input, padding mask, distances; 255 at padding."""
+    """Input, padding mask, distances; 255 at padding."""
+    x, mask, parts = small_models.attention_input(left_pad)
+    distances = torch.full((3, 6, 6), 255, dtype=torch.uint8)
     generator = torch.Generator().manual_seed(1)
-    x = torch.full((T, B, C), 3.0, dtype=torch.double)
-    mask = torch.ones(B, T, dtype=torch.bool)
-    distances = torch.full((B, T, T), 255, dtype=torch.uint8)
-    for b, length in enumerate(LENGTHS):
-        part = slice(T - length, T) if left_pad else slice(0, length)
-        x[part, b] = torch.randn(length, C, generator=generator, dtype=torch.double)
-        mask[b, part] = False
-        some = torch.randint(1, 21, (length, length), generator=generator).triu(1)  # 20² is beyond uint8
-        distances[b, part, part] = (some + some.T).to(torch.uint8)
+    for b, part in enumerate(parts):
+        some = torch.randint(1, 21, (len(part), len(part)), generator=generator).triu(1)  # 20² is beyond uint8
+        distances[b, part[0] : part[-1] + 1, part[0] : part[-1] + 1] = (some + some.T).to(torch.uint8)
     return x, mask, distances
 
 
@@ -94,7 +83,7 @@ def test_log_equals_its_formula(weight, left_pad):
     """softmax(s + λ log W), that is, W^λ exp(s), normalised."""
     x, mask, distances = batch(left_pad)
     attention = build(initial=weight, learned=False)
-    assert attention.state_dict().keys() == MultiheadAttention(C, H).state_dict().keys()
+    assert attention.state_dict().keys() == MultiheadAttention(12, 3).state_dict().keys()
 
     def weigh(h, b, t, scores):
         weights = row_of_weights(distances[b], t, 1.0)
@@ -129,7 +118,7 @@ def test_as_published_multiplied_scores_carry_no_tree():
     assert torch.equal(weights.diagonal(dim1=1, dim2=2), torch.ones(1, 4))
     assert (weights - torch.eye(4)).max() <= 1e-9
     attention = build(DistanceScaledAttention)
-    x = torch.randn(4, 1, C, dtype=torch.double)
+    x = torch.randn(4, 1, 12, dtype=torch.double)
     other = distances.flip(1).flip(2).clamp(max=2)
     found, expected = (attention.attend_scaled(x, None, inverse_distances(d, 1e-9)) for d in (distances, other))
     torch.testing.assert_close(found, expected, atol=1e-7, rtol=1e-7)

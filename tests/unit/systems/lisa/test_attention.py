@@ -3,30 +3,9 @@
 import pytest
 import torch
 from oracles import multihead
+from small_models import attention_input, attention_layer
 
 from fairseq_syntax.systems.lisa.attention import ParserAttention
-
-B, T, C, H = 3, 6, 12, 3
-LENGTHS = [6, 4, 1]
-
-
-def build(**options):
-    torch.manual_seed(0)
-    attention = ParserAttention(C, H, **options).double().eval()
-    for parameter in attention.parameters():
-        torch.nn.init.normal_(parameter, std=0.5)
-    return attention
-
-
-def batch(left_pad=False):
-    """Random input (zero at padding) and its mask."""
-    generator = torch.Generator().manual_seed(1)
-    x, mask = torch.zeros(T, B, C, dtype=torch.double), torch.ones(B, T, dtype=torch.bool)
-    for b, length in enumerate(LENGTHS):
-        start = T - length if left_pad else 0
-        x[start : start + length, b] = torch.randn(length, C, generator=generator, dtype=torch.double)
-        mask[b, start : start + length] = False
-    return x, mask
 
 
 def leaky(value):
@@ -42,7 +21,7 @@ def biaffine_score(parser, dependent, parent):
 
 def loop_oracle(attention, x, mask, gold=None):
     """Outputs, weights of the first head, logits: token by token."""
-    logits = torch.zeros(B, T, T, dtype=torch.double)
+    logits = torch.zeros(3, 6, 6, dtype=torch.double)
 
     def weigh(h, b, t, scores):
         if h > 0:
@@ -60,14 +39,13 @@ def loop_oracle(attention, x, mask, gold=None):
 @pytest.mark.parametrize("given", [False, True])
 @pytest.mark.parametrize("left_pad", [False, True])
 def test_equals_the_equations(left_pad, given):
-    attention, (x, mask) = build(), batch(left_pad)
+    attention, (x, mask, parts) = attention_layer(ParserAttention), attention_input(left_pad)
     gold = None
     if given:  # some given, some not
-        gold = torch.full((B, T), -1, dtype=torch.int32)
-        for b, length in enumerate(LENGTHS):
-            start = T - length if left_pad else 0
-            for t in range(0, length, 2):
-                gold[b, start + t] = start + (t * 3 + 1) % length
+        gold = torch.full(mask.shape, -1, dtype=torch.int32)
+        for b, part in enumerate(parts):
+            for t in range(0, len(part), 2):
+                gold[b, part[t]] = part[(t * 3 + 1) % len(part)]
     out, weights, logits = attention.attend_with_parser(x, mask, gold)
     expected, expected_weights, expected_logits = loop_oracle(attention, x, mask, gold)
     real = ~mask

@@ -3,20 +3,17 @@
 import gzip
 import itertools
 
-import numpy as np
 import pytest
 import torch
 from fairseq.data import Dictionary
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles.ngrams import indexed_ngrams, known_ngrams, mean_vector, ngram_counts
-from torch import nn
+from oracles.ngrams import indexed_ngrams, mean_vector, ngram_counts
 
 from fairseq_syntax.systems.parser.words import (
     WordRepresentation,
     bag_table,
     character_ngrams,
-    fill_rows,
     frequent_ngrams,
     load_vectors,
     read_vectors,
@@ -33,8 +30,6 @@ STRINGS = st.text(LETTERS, min_size=1, max_size=12)
 COUNTED = st.dictionaries(STRINGS, st.integers(0, 4), max_size=8).map(lambda words: list(words.items()))
 WORDS = st.text(st.sampled_from("abAB字ß"), min_size=1, max_size=7)
 DICTIONARIES = st.dictionaries(WORDS, st.integers(0, 4), max_size=8).map(lambda words: list(words.items()))
-# anything but line ends, and blanks at the start, which would look like an empty first field
-TOKENS = st.text(st.characters(exclude_characters=" \n\r", exclude_categories=["Cs"]), min_size=1, max_size=6)
 
 
 # --- n-grams ------------------------------------------------------------------------------------------------------
@@ -58,15 +53,9 @@ def test_ngrams_equal_counting_by_hand(words, minimum, unseen, random):
     assert frequent_ngrams(more, minimum) == keys
 
 
-@given(COUNTED, st.lists(st.one_of(STRINGS, st.just("")), max_size=6), st.integers(1, 12))
-def test_bags_equal_loops(words, rows, width):
-    keys = frequent_ngrams(words, 2)
-    rows += [word for word, _ in words]
-    table = bag_table(rows, {key: number for number, key in enumerate(keys, 1)}, width)
-    expected = [[1 + keys.index(key) for key in known_ngrams(word, keys)][:width] for word in rows]
-    longest = max([1, *map(len, expected)])
-    assert table.dtype == torch.int32 and table.shape == (len(rows), longest)
-    assert table.tolist() == [bag + [0] * (longest - len(bag)) for bag in expected]
+def test_a_bag_has_the_first_ngrams_of_a_word():
+    numbers = {"2gram-ab": 3, "2gram-bc": 1, "3gram-abc": 2}
+    assert bag_table(["abc", "bc", "x"], numbers, 2).tolist() == [[3, 1], [1, 0], [0, 0]]
 
 
 # --- representations ----------------------------------------------------------------------------------------------
@@ -187,46 +176,15 @@ def test_wrong_lines_are_passed_over_and_reported(file, caplog):
     assert f"{path}: 4 lines do not end in 2 numbers, the first of them line 2" in caplog.text
 
 
-@given(st.lists(st.one_of(st.none(), TOKENS), max_size=6), st.lists(TOKENS, max_size=6), st.booleans())
-def test_rows_with_a_vector_are_filled(strings, others, tensors):
-    names = [string for string in strings if string][::2] + others
-    vectors = {name: np.arange(2, dtype=np.float32) + 3 * number for number, name in enumerate(names)}
-    table = nn.Embedding(len(strings), 2).double()
-    before = table.weight.tolist()
-    sources = {name: torch.from_numpy(vector) for name, vector in vectors.items()} if tensors else vectors
-    hits = fill_rows(table.weight, strings, sources)
-    expected = [vectors[s].tolist() if s in vectors else row for s, row in zip(strings, before, strict=True)]
-    assert table.weight.tolist() == expected
-    assert hits == sum(s in vectors for s in strings)
-    assert table.weight.requires_grad and table.weight.is_leaf
-
-
-def representation(**options):
-    dictionary = Dictionary()
-    for word in ("The", "cat", *(f"word{n}" for n in range(300))):
-        dictionary.add_symbol(word, n=2)
-    return WordRepresentation(dictionary, size=50, minimum=2, **options)
-
-
-def line_of(token, value):
-    return " ".join([token, *[str(value)] * 50]) + "\n"
-
-
 def test_a_representation_starts_from_files(file):
-    module = representation(lowercase=True)
+    module = build([*LEXICON, *((f"word{n}", 2) for n in range(99))], lowercase=True)
     # padding stays 0 whatever the file says
-    words = file(line_of("the", 2) + line_of("The", 3) + line_of("<pad>", 4) + line_of("</s>", 5), "words")
-    ngrams = file(line_of("1gram-c", 6) + line_of("3gram-cat", 7), "ngrams")
-    load_vectors(module, words, ngrams)
-    filled = {"the": 2.0, "</s>": 5.0, "<pad>": 0.0}
-    for row, string in enumerate(module.row_symbols):
-        weight = module.words.weight[row].detach()
-        if string in filled:
-            assert (weight == filled[string]).all()
-        else:
-            assert 0 < weight.abs().max() <= 1 / 50
+    lines = {name: f"{name} " + " ".join([str(value)] * SIZE) for value, name in enumerate(("the", "The", "<pad>"), 2)}
+    load_vectors(module, file("\n".join(lines.values()), "words"), file("1gram-c 6 6 6 6 6\n3gram-cat 7 7 7 7 7\n"))
     cat = 1 + module.ngram_keys.index("3gram-cat")
-    others = [number for number in range(1, len(module.ngram_keys) + 1) if number != cat]
-    assert (module.ngrams.weight[cat] == 7).all() and (module.ngrams.weight[0] == 0).all()
-    rest = module.ngrams.weight[others].detach()
-    assert 0.9 / 50 < rest.abs().max() <= 1 / 50
+    for table, filled in ((module.words.weight, {4: 2.0, PAD: 0.0}), (module.ngrams.weight, {cat: 7.0, 0: 0.0})):
+        assert module.row_symbols[4] == "the"
+        for row, value in filled.items():
+            assert (table[row] == value).all()
+        rest = table[[row for row in range(len(table)) if row not in filled]].detach().abs()
+        assert 0.9 / SIZE < rest.max() <= 1 / SIZE and rest.amax(1).min() > 0

@@ -5,34 +5,24 @@ import math
 import pytest
 import torch
 from oracles import multihead
+from small_models import attention_input, attention_layer
 
 from fairseq_syntax.systems.pascal.attention import ParentScaledAttention
 from fairseq_syntax.systems.pascal.parent_kernel import parent_weights
 
-B, T, C, H = 3, 7, 16, 4
-LENGTHS = [7, 4, 1]
-
 
 def build(pascal_heads=2, **options):
-    torch.manual_seed(0)
-    attention = ParentScaledAttention(C, H, pascal_heads=pascal_heads, **options).double().eval()
-    for parameter in attention.parameters():
-        torch.nn.init.normal_(parameter, std=0.5)
-    return attention
+    return attention_layer(ParentScaledAttention, pascal_heads=pascal_heads, **options)
 
 
 def batch(left_pad=False):
-    """Random input, padding mask, doubled parent positions in columns."""
+    """Input, padding mask, doubled parent positions in columns."""
+    x, mask, parts = attention_input(left_pad)
+    parents = torch.full(mask.shape, -1, dtype=torch.int32)
     generator = torch.Generator().manual_seed(1)
-    x = torch.zeros(T, B, C, dtype=torch.double)
-    mask = torch.ones(B, T, dtype=torch.bool)
-    parents = torch.full((B, T), -1, dtype=torch.int32)
-    for b, length in enumerate(LENGTHS):
-        start = T - length if left_pad else 0
-        x[start : start + length, b] = torch.randn(length, C, generator=generator, dtype=torch.double)
-        mask[b, start : start + length] = False
-        places = torch.randint(0, 2 * length - 1, (length,), generator=generator, dtype=torch.int32)
-        parents[b, start : start + length] = places + 2 * start
+    for b, part in enumerate(parts):
+        places = torch.randint(0, 2 * len(part) - 1, (len(part),), generator=generator, dtype=torch.int32)
+        parents[b, part] = places + 2 * part[0]
     return x, mask, parents
 
 
@@ -59,7 +49,7 @@ KERNELS = [
 ]
 
 
-@pytest.mark.parametrize("heads, left_pad", [(1, True), (4, False)])
+@pytest.mark.parametrize("heads, left_pad", [(1, True), (3, False)])
 @pytest.mark.parametrize("kernel, variance, weight", KERNELS)
 def test_equals_the_equations(kernel, variance, weight, heads, left_pad):
     x, mask, parents = batch(left_pad)
@@ -67,7 +57,7 @@ def test_equals_the_equations(kernel, variance, weight, heads, left_pad):
     out, weights = attention.attend_to_parents(x, mask, parent_weights(parents, kernel, variance))
     expected = loop_oracle(attention, x, mask, parents, heads, weight)
     torch.testing.assert_close(out, expected, atol=1e-6, rtol=1e-5)  # D and the softmax are float32
-    real = ~mask.unsqueeze(1).expand(B, heads, T)
+    real = ~mask.unsqueeze(1).expand(-1, heads, -1)
     torch.testing.assert_close(weights.sum(-1)[real], torch.ones(int(real.sum())))
     assert not weights.masked_select(mask[:, None, None, :]).any()
 
@@ -83,11 +73,11 @@ def test_halves_of_positions_are_kept():
 def test_parent_ignoring_switches_whole_rows_at_its_rate():
     torch.manual_seed(3)
     attention = build(2, parent_ignoring=0.3).train()
-    x = torch.randn(40, 30, C, dtype=torch.double)
+    x = torch.randn(40, 30, 12, dtype=torch.double)
     prior = torch.full((30, 40, 40), 0.5)
     _, weights = attention.attend_to_parents(x, None, prior)
-    query, key = (p(x).view(40, 30, H, C // H).permute(1, 2, 0, 3)[:, :2] for p in (attention.q_proj, attention.k_proj))
-    scores = query @ key.transpose(-1, -2) / math.sqrt(C // H)
+    query, key = (p(x).view(40, 30, 3, 4).permute(1, 2, 0, 3)[:, :2] for p in (attention.q_proj, attention.k_proj))
+    scores = query @ key.transpose(-1, -2) / math.sqrt(4)
     plain, scaled = scores.softmax(-1).float(), (scores / 2).softmax(-1).float()
     ignored = torch.isclose(weights, plain, atol=1e-5).all(-1)
     assert (ignored | torch.isclose(weights, scaled, atol=1e-5).all(-1)).all()

@@ -1,44 +1,32 @@
 """Planted heads: their loss against loops, their logits against fairseq's weights, and that nothing else is changed."""
 
-import math
-
 import pytest
 import small_models
 import torch
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import multihead
+from oracles import multihead, taught_heads
+from small_models import PAD
 
 from fairseq_syntax.systems.planted.criterion import PlantedHeadsCriterion, planting_loss
 from fairseq_syntax.systems.planted.model import PlantedTransformerModel, head_logits
 
-EOS, PAD = 2, 1
 INPUTS = PlantedTransformerModel.training_syntax_inputs
 SIZES = {"encoder_layers": 3, "decoder_layers": 1, "planted_heads": [0, 2, 1]}
 
 
-def loop_loss(logits, syntax, mask):
-    """Σ over heads and tokens of -Σ_s u(s) log a(s), u uniform over the pieces of the parent; how many; which right."""
-    total, counted, right = 0.0, 0, 0
-    parents, starts = syntax["parent_pieces"], syntax["word_starts"]
-    for b in range(len(parents)):
-        real = [t for t in range(parents.shape[1]) if not mask[b, t]]
-        word, words = -1, {}
-        for t in real:
-            word += int(starts[b, t])
-            words[t] = word
-        for t in real:
-            first = int(parents[b, t])
-            if first < 0:
-                continue
-            pieces = [s for s in real if words[s] == words[first]]
-            for row in logits[b, :, t].tolist():
-                log_sum = math.log(sum(math.exp(row[s]) for s in real))
-                total -= sum(row[s] - log_sum for s in pieces) / len(pieces)
-                right += max(real, key=row.__getitem__) in pieces
-                counted += 1
-    return total, counted, right
+def pieces_of_parent(syntax):
+    """Function: sentence, token -> columns of the word that the parent's first piece begins."""
+    parents, starts = (syntax[name].tolist() for name in INPUTS)
+
+    def pieces(b, t):
+        end = first = parents[b][t]
+        while 0 <= end < len(starts[b]) and (end == first or not (starts[b][end] or parents[b][end] < 0)):
+            end += 1
+        return range(max(first, 0), max(end, 0))
+
+    return pieces
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=5), st.booleans(), st.integers(0, 99))
@@ -48,9 +36,9 @@ def test_the_loss_is_cross_entropy_with_the_pieces_of_the_parent(rows, left_pad,
     syntax, mask = sample["src_syntax"], sample["src_tokens"] == PAD
     logits = torch.randn(*mask.shape[:1], 2, 9, 9, generator=torch.Generator().manual_seed(seed)).double() * 2
     heads = planting_loss(logits, syntax["parent_pieces"], syntax["word_starts"], mask)
-    expected, counted, right = loop_loss(logits, syntax, mask)
+    expected, right, counted = taught_heads.loss(logits, pieces_of_parent(syntax), mask)
     assert float(heads.loss) == pytest.approx(expected, rel=1e-5)
-    assert (int(heads.counted.sum()), int(heads.correct.sum())) == (counted, right)
+    assert (int(heads.counted.sum()), int(heads.correct.sum())) == (counted, len(right))
 
 
 def test_logits_are_those_of_fairseqs_heads():
@@ -82,19 +70,13 @@ def steps(model, criterion, sample):
     return loss.detach(), log, [parameter.grad for parameter in model.parameters()]
 
 
-def sample_of(model, names, left_pad=False):
-    net_input = small_models.batch(model, left_pad=left_pad, names=names)
-    target = torch.tensor([[*row[1:], EOS] for row in small_models.TARGETS])
-    return {"net_input": net_input, "target": target, "ntokens": target.numel(), "id": torch.arange(len(target))}
-
-
 @pytest.mark.parametrize("left_pad", [False, True])
 def test_with_weight_zero_it_trains_as_fairseqs_to_the_bit(left_pad):
     model, stock = (each.float() for each in both())
     planted = PlantedHeadsCriterion(small_models.TASK, False, 0.1, planted_weight=0.0)
     plain = LabelSmoothedCrossEntropyCriterion(small_models.TASK, False, 0.1)
-    loss, log, gradients = steps(model, planted, sample_of(model, INPUTS, left_pad))
-    expected, _, expected_gradients = steps(stock, plain, sample_of(stock, (), left_pad))
+    loss, log, gradients = steps(model, planted, small_models.sample(model, INPUTS, left_pad))
+    expected, _, expected_gradients = steps(stock, plain, small_models.sample(stock, (), left_pad))
     assert torch.equal(loss, expected) and log["parse_tokens"] > 0
     assert all(torch.equal(found, value) for found, value in zip(gradients, expected_gradients, strict=True))
 
@@ -103,6 +85,6 @@ def test_models_and_data_without_what_it_needs_are_refused():
     model, stock = both()
     criterion = PlantedHeadsCriterion(small_models.TASK, False, 0.1)
     with pytest.raises(ValueError, match="the model has no planted head; use --arch planted_transformer"):
-        criterion(stock, sample_of(stock, ()))
+        criterion(stock, small_models.sample(stock, ()))
     with pytest.raises(ValueError, match="no trees to learn from"):
-        criterion(model.train(), sample_of(model, ()))
+        criterion(model.train(), small_models.sample(model, ()))
