@@ -336,10 +336,18 @@ def test_warm_start_from_a_stock_checkpoint(arch, options, caplog):
             torch.testing.assert_close(found[name], value, atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("arch", ["pascal_transformer", "dasa_transformer"])
-def test_a_sentence_without_a_parse_gets_the_stock_transformer(arch):
-    model, stock = build(arch, **LAYERS), build("transformer", **LAYERS)
-    stock.load_state_dict({name: value for name, value in model.state_dict().items() if name in stock.state_dict()})
+@pytest.mark.parametrize(
+    ("arch", "options", "adds"),
+    [
+        ("pascal_transformer", {}, False),
+        *(("dasa_transformer", {"dasa_mode": mode}, mode == "add") for mode in ("add", "multiply", "log")),
+    ],
+)
+def test_a_sentence_without_a_parse_gets_the_stock_transformer(arch, options, adds):
+    model, stock = build(arch, **LAYERS, **options), build("transformer", **LAYERS)
+    own = model.state_dict().keys() - stock.state_dict().keys()
+    assert bool(own) == adds
+    stock.load_state_dict({name: value for name, value in model.state_dict().items() if name not in own})
     expected, found = stock(**batch(stock))[0], model(**batch(model))[0]
     same = (found - expected).abs().amax((1, 2)) < 1e-5
     assert same.tolist()[:3] == [False, False, True]

@@ -97,20 +97,6 @@ def test_log_equals_its_formula(weight, left_pad):
     torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-6)
 
 
-@pytest.mark.parametrize("mode", ["add", "multiply", "log"])
-def test_a_mode_without_a_parse_is_the_stock_transformer_and_with_one_another(mode):
-    """Sentence 2 has no parse; `multiply` and `log` add no parameters."""
-    model, stock = small_models.build("dasa_transformer", dasa_mode=mode), small_models.build("transformer")
-    own = model.state_dict().keys() - stock.state_dict().keys()
-    assert bool(own) == (mode == "add")
-    stock.load_state_dict({name: value for name, value in model.state_dict().items() if name not in own})
-    expected = stock(**small_models.batch(stock, names=()))[0]
-    for left_pad in (False, True):
-        found = model(**small_models.batch(model, left_pad=left_pad))[0]
-        same = (found - expected).abs().amax((1, 2)) < 1e-5
-        assert same.tolist()[:3] == [False, False, True]
-
-
 def test_as_published_multiplied_scores_carry_no_tree():
     """With ε = 1e-9, W is 1 on the diagonal, and all other words get the same weight, whatever the tree."""
     distances = torch.tensor([[[0, 1, 2, 3], [1, 0, 1, 2], [2, 1, 0, 1], [3, 2, 1, 0]]], dtype=torch.uint8)

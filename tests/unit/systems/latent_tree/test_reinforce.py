@@ -68,7 +68,7 @@ def pair_of(model):
     return model(text(SOURCES), None, text(TARGETS), "sample")
 
 
-def in_loops(pair, baselines=None):
+def in_loops(pair, baselines):
     """(B, side) advantages as lists, tree rewards, coverage losses: with OPTIONS, all by loops."""
     weights, sides = (0.7, 1.3), (pair.source, pair.target)
     rows = len(pair.source.actions)
@@ -84,33 +84,14 @@ def in_loops(pair, baselines=None):
         both = []
         for side, (actions, tree, at_end) in enumerate(found):
             losses = sides[side].symbol_loss[row].tolist()
-            average = of_tree = None
-            if baselines is not None:
-                symbols = sides[side].symbols[row].tolist()
-                average = [baselines[side].get(symbol, loss) for symbol, loss in zip(symbols, losses, strict=True)]
-                of_tree = baselines["tree"].get(side, totals[-1][side] / actions.count(GEN))
-            earned = reinforce.rewards(actions, losses, tree, at_end, weights[side], average, of_tree or 0.0)
+            symbols = sides[side].symbols[row].tolist()
+            average = [baselines[side].get(symbol, loss) for symbol, loss in zip(symbols, losses, strict=True)]
+            of_tree = baselines["tree"].get(side, totals[-1][side] / actions.count(GEN))
+            earned = reinforce.rewards(actions, losses, tree, at_end, weights[side], average, of_tree)
             to_go = reinforce.to_go(earned, reinforce.counts(actions), 0.8)[:-1]
             both.append(to_go + [0.0] * (sides[side].actions.shape[1] - len(actions)))
         advantages.append(both)
     return advantages, totals, coverages
-
-
-def set_averages(model):
-    """Averages of some symbols and of source trees; as dictionaries."""
-    torch.manual_seed(8)
-    known = {0: {4: 1.5, 6: -2.0, END: 3.0}, 1: {5: 0.25, END: 1.0}, "tree": {0: 2.5}}
-    for key, name in ((0, "source"), (1, "target"), ("tree", "tree")):
-        for index, value in known[key].items():
-            getattr(model.baselines, name)[index] = value
-            getattr(model.baselines, f"{name}_seen")[index] = True
-    return known
-
-
-def set_to_zero(baselines):
-    """Averages of 0, which is to have no baseline."""
-    for name in baselines.NAMES:
-        getattr(baselines, f"{name}_seen").fill_(1)
 
 
 def total_in_loops(pair, advantages, coverages):
@@ -127,22 +108,8 @@ def total_in_loops(pair, advantages, coverages):
 # --- losses -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("averages", [True, False])
-def test_losses_equal_loops(averages):
-    model = toy()
-    known = set_averages(model) if averages else set_to_zero(model.baselines)
-    pair = pair_of(model)
-    losses = criterion(**OPTIONS).losses(pair, model.baselines)
-    advantages, _, coverages = in_loops(pair, known)
-    for side in range(2):
-        expected = torch.tensor([both[side] for both in advantages], dtype=torch.float64)
-        torch.testing.assert_close(losses.advantages[side], expected, rtol=0, atol=1e-6)  # averages are float32
-        assert expected.std() > 1
-    assert losses.total.tolist() == pytest.approx(total_in_loops(pair, advantages, coverages), abs=1e-5)
-    assert losses.coverage.tolist() == pytest.approx(coverages)
-
-
-def test_moving_averages_are_used_and_then_updated():
+def test_losses_and_moving_averages_equal_loops():
+    """Averages are those of the updates before: none, of some symbols, of most."""
     model, loop = toy(), {0: {}, 1: {}, "tree": {}}
     train = criterion(**OPTIONS)
     model.train()
@@ -150,11 +117,14 @@ def test_moving_averages_are_used_and_then_updated():
         model.trees["sample"] = random_trees(SOURCES, seed), random_trees(TARGETS, seed + 1)
         pair = pair_of(model)
         advantages, totals, coverages = in_loops(pair, loop)
+        losses = train.losses(pair, model.baselines)
+        assert losses.total.tolist() == pytest.approx(total_in_loops(pair, advantages, coverages), abs=1e-5)
+        assert losses.coverage.tolist() == pytest.approx(coverages)
         loss, size, _ = train(model, sample_of())
-        assert size == 3 and float(loss.detach()) == pytest.approx(
-            sum(total_in_loops(pair, advantages, coverages)), abs=1e-4
-        )
+        assert size == 3 and float(loss.detach()) == pytest.approx(float(losses.total.sum()))
         for side, scores in enumerate((pair.source, pair.target)):
+            expected = torch.tensor([both[side] for both in advantages], dtype=torch.float64)
+            torch.testing.assert_close(losses.advantages[side], expected, rtol=0, atol=1e-6)  # averages are float32
             seen = [
                 (symbol, value)
                 for row in zip(
@@ -190,7 +160,8 @@ def test_averages_of_tree_rewards_at_reduce():
     level = {"rnng_reward_discount": 1.0, "rnng_source_weight": 0.0, "rnng_target_weight": 0.0}
     pair = pair_of(model)
     nothing = MovingBaselines(8, 8)
-    set_to_zero(nothing)
+    for name in nothing.NAMES:
+        getattr(nothing, f"{name}_seen").fill_(True)  # averages of 0
     for baselines in (nothing, model.baselines):
         baselines.source.zero_(), baselines.target.zero_()
     plain, less = (criterion(at_reduce, **level).losses(pair, each) for each in (nothing, model.baselines))
@@ -255,7 +226,9 @@ def test_validation_draws_the_same_trees_and_leaves_training_alone():
 
 def test_a_batch_that_stands_in_moves_no_average():
     model = toy()
-    set_averages(model)
+    for name in model.baselines.NAMES:
+        getattr(model.baselines, name).fill_(1.5)
+        getattr(model.baselines, f"{name}_seen").fill_(True)
     train = criterion(**OPTIONS)
     before = {name: value.clone() for name, value in model.baselines.named_buffers()}
     calls, update = [], model.baselines.update

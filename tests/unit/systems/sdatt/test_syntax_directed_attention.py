@@ -40,12 +40,6 @@ def build(window=4.0, sigma=None, gradient="hard"):
     return SyntaxDirectedWeights(H, window, sigma, gradient).double()
 
 
-def figure(scores, position=FENZI + 0.5, **options):
-    """Weights of the paper's sentence."""
-    scores = torch.as_tensor(scores, dtype=torch.double).expand(1, 10)
-    return build(**options).weigh(scores, torch.tensor([position], dtype=torch.double), make_memory([HEADS]))[0]
-
-
 def draw(*shape, scale=2.0, seed=0):
     return torch.randn(*shape, dtype=torch.double, generator=torch.Generator().manual_seed(seed)) * scale
 
@@ -56,19 +50,13 @@ def some_positions(seed=1):
     return shares * torch.tensor(LENGTHS)
 
 
-def test_distances_of_figure_2():
-    distances = make_memory([HEADS])["distances"][0].tolist()
-    assert distances[FENZI] == [1, 1, 0, 2, 1, 3, 4, 3, 2, 2]
-    assert distances[WORDS.index("</s>")] == [3, 3, 2, 2, 1, 3, 4, 3, 2, 0]
-    assert distances == tree_paths(HEADS)
-
-
 def test_the_published_product_prefers_what_is_far_if_scores_are_negative():
     """Eq. 10 pulls scores towards 0."""
-    found = figure(-3.0)
+    position, memory = torch.tensor([FENZI + 0.5], dtype=torch.double), make_memory([HEADS])
+    found, flat = (build().weigh(torch.full((1, 10), score).double(), position, memory)[0] for score in (-3.0, 0.0))
     assert float(found[FENZI]) == pytest.approx(0.0229, abs=5e-5)
     assert float(found[WORDS.index("de")]) == pytest.approx(0.3070, abs=5e-5)
-    torch.testing.assert_close(figure(0.0), torch.full((10,), 0.1, dtype=torch.double), atol=1e-15, rtol=0)
+    torch.testing.assert_close(flat, torch.full((10,), 0.1, dtype=torch.double), atol=1e-15, rtol=0)
 
 
 @pytest.mark.parametrize("window, sigma", [(4, None), (2, 1.3), (1, INF), (INF, 3.0), (INF, None), (0.5, None)])
