@@ -9,19 +9,7 @@ import pytest
 from fairseq_syntax.experiment.run import call
 
 BIN = Path(sys.executable).parent
-NAMES = [
-    "sacrebleu",
-    "torch",
-    "spacy",
-    "numpy",
-    "stanza",
-    "tqdm",
-    "en",
-    "fairseq",
-    "fairseq_cli",
-    "fairseq_syntax",
-    "re",
-]
+NAMES = "sacrebleu torch spacy numpy stanza tqdm en fairseq fairseq_cli fairseq_syntax re".split()
 DATA = ["data-bin", "--user-dir", str(Path(__file__).resolve().parents[2] / "fairseq_syntax")]
 
 
@@ -43,9 +31,8 @@ def ran(folder: Path) -> str:
 def test_verbs_and_programs_of_fairseq(shadows):
     lines = [["fairseq-syntax", "parse", "--parser", "spacy", "--parser-model", "en", "--input", "re.py"]]
     lines += [["fairseq-syntax", "compare", "--system", "a", "re.py", "--reference", "re.py"]]
-    lines += [
-        ["fairseq-train", *DATA, "--help"]
-    ]  # all verbs share an entry point, and all programs of fairseq are as this
+    # all verbs share an entry point, and all programs of fairseq are as this
+    lines += [["fairseq-train", *DATA, "--help"]]
     for program, *arguments in lines:
         done = subprocess.run([BIN / program, *arguments], capture_output=True, text=True)
         assert not ran(shadows), f"{program} {arguments}: {done.stderr}"

@@ -9,8 +9,6 @@ from fairseq import checkpoint_utils
 from integration import commands
 
 from fairseq_syntax.systems.parser.parse import OwnParser
-from fairseq_syntax.tools import attachment, look
-from fairseq_syntax.trees.conllu import read_conllu
 from fairseq_syntax.trees.spanning import chu_liu_edmonds
 
 # three updates of tags and four of trees an epoch of the paper
@@ -57,19 +55,3 @@ def test_a_checkpoint_needs_nothing_else(trained, tmp_path, monkeypatch):
     scores = graph.head_log_probs[0].detach().numpy()
     assert chu_liu_edmonds([scores[:4, :4]], [scores[:4, 4]]) == [expected.heads]
     assert [model.pos[i] for i in graph.pos_log_probs.argmax(2)[0, :4]] == expected.upos
-
-
-def test_programs_that_look_into_models(folder, trained, tmp_path, capsys):
-    directory, _ = trained
-    gold, path = folder / "valid.conllu", directory / "checkpoint_last.pt"
-    options = [str(folder), "--path", str(path), "--cpu"]
-    assert attachment.main([*options, "--gold", str(gold), "--decoder", "mst", "--format", "tsv"]) == 0
-    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
-    uas = float(next(row for row in rows if row[0] == "lgp_parser_tiny")[3])
-    assert look.main([*options, "--input", str(gold), "--output", str(tmp_path / "out.conllu")]) == 0
-    found, expected = list(read_conllu(tmp_path / "out.conllu")), list(read_conllu(gold))
-    assert [tree.forms for tree in found] == [tree.forms for tree in expected]
-    right = sum(
-        a == b for one, two in zip(found, expected, strict=True) for a, b in zip(one.heads, two.heads, strict=True)
-    )
-    assert uas == pytest.approx(100 * right / sum(map(len, expected)), abs=0.051)

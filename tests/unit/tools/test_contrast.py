@@ -12,6 +12,7 @@ import pytest
 from integration import commands
 
 from fairseq_syntax.evaluate.minimal_pairs import write_pairs
+from fairseq_syntax.systems.pascal import PascalTransformerModel
 from fairseq_syntax.tools import contrast
 from fairseq_syntax.tools.models import Loaded, load
 from fairseq_syntax.trees.conllu import format_sentence, read_conllu
@@ -132,16 +133,14 @@ def tree_pairs(latent, trained, tmp_path_factory):
     trees = list(read_conllu(f"{latent.text}.en.conllu"))
     chains = [edited(tree, {w: w - 1 for w in range(1, len(tree) + 1)}) if len(tree) > 1 else tree for tree in trees]
     lines = Path(f"{latent.text}.en").read_text().splitlines()
-    sentences, made = {"trees": trees, "other": chains}, {}
-    for name in sentences:
-        (folder / "conllu").write_text("".join(map(format_sentence, sentences[name])))
-        given = ["--path", trained("pascal_transformer_tiny"), "--cpu", *SEARCH, "--input", f"{latent.text}.en"]
-        given += ["--parser", "conllu", "--parser-model", folder / "conllu"]
-        made[name] = commands.hypotheses(commands.run("fairseq-interactive", latent.data, *given))
-    kept = [number for number in range(len(lines)) if made["trees"][number][1] != made["other"][number][1]]
+    path = trained("pascal_transformer_tiny")
+    hub = PascalTransformerModel.from_pretrained(str(path.parent), path.name, str(latent.data))
+    sentences = {"trees": trees, "other": chains}
+    made = [hub.translate(lines, trees=of, beam=3, max_len_b=12) for of in sentences.values()]
+    kept = [number for number, (right, other) in enumerate(zip(*made, strict=True)) if right != other]
     rows = []
     for i, number in enumerate(kept):
-        right, other = (made[name][number][1] for name in sentences)
+        right, other = (of[number] for of in made)
         rows.append({"source": lines[number], "correct": right, "incorrect": f"{right} {right}" if i % 2 else other})
     write_pairs(folder / "pairs", "en", "de", rows)
     for name, of in sentences.items():

@@ -3,7 +3,6 @@
 import functools
 import gzip
 import io
-import itertools
 import re
 from functools import partial
 from pathlib import Path
@@ -34,15 +33,13 @@ def checkpoint(trained):
 @pytest.fixture
 def run(latent, checkpoint, tmp_path, capsys):
     """Function: options -> the trees that the program writes; what it says is in `run.said`."""
-    numbers = itertools.count()
 
     def call(*options, data=latent.data, path=checkpoint):
-        output = tmp_path / f"{next(numbers)}.conllu"
-        status = look.main([str(data), "--path", str(path), "--cpu", "--output", str(output), *map(str, options)])
+        given = [data, "--path", path, "--cpu", "--output", tmp_path / "out.conllu", "--overwrite", *options]
+        status = look.main([*map(str, given)])
         call.said = capsys.readouterr().err
         assert status == 0, call.said
-        call.output = output
-        return [(tree.forms, tree.heads) for tree in read_conllu(output)]
+        return [(tree.forms, tree.heads) for tree in read_conllu(tmp_path / "out.conllu")]
 
     return call
 
@@ -145,30 +142,6 @@ def test_lines_of_all_sorts(latent, run, tmp_path):
     assert [heads for _, heads in found[6:9]] == [heads for _, heads in found[9:]]
 
 
-TREEBANK = """\
-# sent_id = a
-# text = du dog
-1-2\tdu\t_\t_\t_\t_\t_\t_\t_\t_
-1\tthe\tthe\tDET\t_\t_\t2\tdet\t_\t_
-2\tdog\tdog\tNOUN\t_\t_\t0\troot\t_\t_
-2.1\tsees\t_\tVERB\t_\t_\t_\t_\t_\t_
-3\truns\trun\tVERB\t_\t_\t2\tacl\t_\t_
-
-"""
-
-
-def test_treebanks_keep_what_is_not_the_tree(run, tmp_path):
-    path = tmp_path / "bank.conllu"
-    path.write_text(TREEBANK)
-    ((_, heads),) = run("--input", path)
-    (tree,) = read_conllu(run.output)
-    assert (tree.comments, tree.ranges) == (["# sent_id = a", "# text = du dog"], [(0, 1, "du")])
-    assert (tree.forms, tree.upos) == (["the", "dog", "runs"], ["DET", "NOUN", "VERB"])
-    assert tree.deprels == ["root" if head < 0 else "dep" for head in heads] and "root" in tree.deprels
-    ((forms, _),) = run("--input", path, "--collapse-ranges")
-    assert forms == ["du", "runs"]
-
-
 def test_unknown_pieces_of_a_split_keep_their_words(latent, run, tmp_path):
     # z@@ is unknown, so the dictionary has no sign that the word goes on
     write_split(tmp_path / "text" / "test", [Item([["z", "dog"], ["the"]], [1, -1])])
@@ -189,8 +162,8 @@ def draw(latent, trained, tmp_path, capsys, monkeypatch):
     keep = "fairseq_syntax.pictures.figures.save_figure"
     monkeypatch.setattr(keep, lambda figure, path: drawn.append(figure))
 
-    def call(arch, *options, training=()):
-        arguments = [latent.data, "--path", trained(arch, *training), "--cpu", "--draw", tmp_path / "map.png"]
+    def call(arch, *options):
+        arguments = [latent.data, "--path", trained(arch), "--cpu", "--draw", tmp_path / "map.png"]
         assert look.main([*map(str, arguments), "--subset", "test", *options]) == 0, capsys.readouterr().err
         return drawn[-1]
 
@@ -231,16 +204,6 @@ def of_pieces(kind, checkpoint, data, sentence):
     return encoded["syntax"][0]["attention"][0, 0]
 
 
-# fairseq's LSTM has no small size
-SIZES = (
-    "encoder-embed-dim",
-    "encoder-hidden-size",
-    "decoder-embed-dim",
-    "decoder-hidden-size",
-    "decoder-out-embed-dim",
-)
-
-
 @pytest.mark.parametrize(
     ("arch", "kind"),
     [
@@ -263,9 +226,8 @@ def test_attention_between_words(latent, draw, trained, arch, kind):
         if arch == "sa_nmt_tiny":
             rows, columns = rows[:-1], [0, *(word + 1 for word in rows[:-1])]
             names, parents = ["ROOT", *item.words], [head + 1 for head in item.heads]
-    small = [word for size in SIZES for word in (f"--{size}", "8")] if arch == "lstm" else []
-    pieces = of_pieces(kind, trained(arch, *small), latent.data, number)
-    axis = draw(arch, "--sentence", str(number), "--kind", kind, training=small).axes[0]
+    pieces = of_pieces(kind, trained(arch), latent.data, number)
+    axis = draw(arch, "--sentence", str(number), "--kind", kind).axes[0]
     expected = np.zeros((rows[-1] + 1, columns[-1] + 1))
     for i, row in enumerate(rows):
         for j, column in enumerate(columns):

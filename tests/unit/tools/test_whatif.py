@@ -2,8 +2,6 @@
 
 import math
 import re
-import shlex
-import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,7 +9,6 @@ import programs
 import pytest
 from integration import commands
 
-from fairseq_syntax.cli import program
 from fairseq_syntax.tools import whatif
 from fairseq_syntax.trees.conllu import ROOT, format_sentence, read_conllu
 from fairseq_syntax.trees.edits import edited
@@ -143,22 +140,3 @@ def test_the_picture_has_both_trees(run, changed, tmp_path):
     run("pascal_transformer_tiny", "--input", changed.folder / "given.conllu", *changed.edits, "--draw", picture)
     arcs = re.findall(r'id="(arc-\d-\d+)"', picture.read_text())
     assert sorted(set(arcs)) == sorted(f"arc-{panel}-{word}" for panel in (0, 1) for word in range(len(changed.tree)))
-
-
-@pytest.mark.parametrize(("page", "lines"), [("docs/getting-started.md", 4), ("README.md", 3)])
-def test_the_page_shows_what_comes_out(page, lines, repository, tmp_path, monkeypatch, capsys):
-    """Programs run in this process, all else by bash."""
-    text = (repository / page).read_text(encoding="utf8")
-    code, shown = re.search(
-        r"```bash\n((?:model|echo|fairseq-syntax).*?whatif.*?)```\n\n```text\n(.*?)```", text, re.DOTALL
-    ).groups()
-    monkeypatch.chdir(tmp_path)
-    for line in code.replace("\\\n", "").splitlines():
-        name, *arguments = shlex.split(line)
-        if name == "fairseq-syntax":
-            assert program.main(arguments) == 0
-        else:
-            subprocess.run(["bash", "-c", line], check=True)
-    assert Path("whatif.svg").exists() == ("--draw" in code)
-    said = [line for line in shown.splitlines() if line != "…"]
-    assert len(said) == lines and set(said) <= set(capsys.readouterr().out.splitlines())
