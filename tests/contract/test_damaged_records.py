@@ -5,13 +5,13 @@ import json
 import pytest
 from contract.command_lines import REPOSITORY
 
+from fairseq_syntax.evaluate.contrast import Record as Contrast
 from fairseq_syntax.evaluate.contrast import read_record
-from fairseq_syntax.evaluate.schemas import Contrast
 from fairseq_syntax.evaluate.schemas import Run as Record
 from fairseq_syntax.experiment.run import load
 
 RUN = json.loads((REPOSITORY / "docs" / "results" / "agreement" / "pascal-1.json").read_text(encoding="utf8"))
-PAIRS = {"format": 1, "name": "a", "digest": "d", "measure": "sum", "details": {"a": ["1", "2"]}}
+PAIRS = {"name": "a", "digest": "d", "measure": "sum", "details": {"a": ["1", "2"]}}
 PAIRS |= {"correct": [-1.0, -2.0], "incorrect": [-2.0, -2.0]}
 WRONG = (None, [None], {"x": None}, float("inf"))  # of whatever type the field is
 OTHERS = [{"scores": {"test": {}}}, {"details": {"a": ["1"]}}, {"correct": []}, {"correct": [], "incorrect": []}]
