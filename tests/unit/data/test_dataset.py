@@ -15,7 +15,6 @@ from fairseq import tasks
 from training_options import configuration
 
 from fairseq_syntax.data.collating import INPUTS
-from fairseq_syntax.data.dataset import SplitSyntax
 from fairseq_syntax.tools import preprocess
 from fairseq_syntax.trees.conllu import TreeFormatError
 
@@ -115,11 +114,17 @@ def texts(items):
     return sorted(item.text() for item in items)
 
 
+@pytest.mark.parametrize("stored", [True, False])
 @pytest.mark.parametrize("padding", [[], ["--left-pad-source"]])
-def test_trees_stay_with_their_tokens_on_either_side(data, padding):
-    task = set_up(data / "bin-one", *padding)
+def test_trees_stay_with_their_tokens_on_either_side(data, tmp_path, padding, stored):
+    """Also where distances and parents are computed, because they are not stored."""
+    folder = shutil.copytree(data / "bin-one", tmp_path / "bin")
+    for path in [] if stored else [*folder.glob("*.distances.*"), *folder.glob("*.parents.*")]:
+        path.unlink()
+    task = set_up(folder, *padding)
     task.load_dataset("train", combine=False)
     assert len(task.dataset("train").syntax) == len(task.dataset("train"))
+    assert stored == ("distances" in task.dataset("train").syntax.readers)
     batches = epoch(task, "train")
     assert sorted(texts_of(task, batches)) == texts(SPLITS["one"]["train"])
     padded = torch.cat([(b["net_input"]["src_tokens"][:, 0] == 1) for b in batches])
@@ -210,34 +215,6 @@ def test_rows_follow_the_order_that_fairseq_gives_them(data):
     check_batch(task, padded)
 
 
-def test_arrays_that_are_not_stored_are_computed_and_equal(data, tmp_path):
-    shutil.copytree(data / "bin-one", tmp_path / "bin")
-    for name in ("distances", "parents"):
-        for path in (tmp_path / "bin").glob(f"*.{name}.*"):
-            path.unlink()
-    stored, computed = set_up(data / "bin-one"), set_up(tmp_path / "bin")
-    for task in (stored, computed):
-        task.load_dataset("train", combine=True)
-    assert "distances" in stored.dataset("train").syntax.datasets[0].readers
-    assert "distances" not in computed.dataset("train").syntax.datasets[0].readers
-    for one, two in zip(epoch(stored, "train"), epoch(computed, "train"), strict=True):
-        check_batch(computed, two)
-        for name in INPUTS:
-            assert one["net_input"]["src_syntax"][name].equal(two["net_input"]["src_syntax"][name])
-
-
-def test_models_get_what_they_declare_and_plain_ones_nothing(data):
-    for arch, names in (("pascal_transformer_tiny", {"parents"}), ("transformer_tiny", None)):
-        config = configuration(data / "bin-one", arch)
-        task = tasks.setup_task(config.task)
-        model = task.build_model(config.model).eval()
-        task.load_dataset("valid")
-        batch = task.dataset("valid").collater([task.dataset("valid")[i] for i in range(3)])
-        syntax = batch["net_input"].get("src_syntax")
-        assert (syntax and set(syntax)) == names
-        assert model(**batch["net_input"])[0].isfinite().all()
-
-
 # --- data that does not fit -------------------------------------------------------------------------------------
 
 
@@ -258,11 +235,11 @@ def test_trees_are_not_cut(data):
 
 
 def test_missing_array_names_the_command(data, tmp_path):
-    shutil.copytree(data / "bin-one", tmp_path / "bin")
-    (tmp_path / "bin" / "test.en-de.en.upos.idx").unlink()
+    folder = shutil.copytree(data / "bin-one", tmp_path / "bin")
+    (folder / "test.en-de.en.upos.idx").unlink()
     with pytest.raises(TreeFormatError, match=r"upos\.idx: not found, but the model needs upos; run fairseq-"):
-        SplitSyntax(tmp_path / "bin" / "test.en-de.en", {"upos"}, tmp_path / "bin")
-    SplitSyntax(tmp_path / "bin" / "test.en-de.en", {"parents"}, tmp_path / "bin")  # opens only what is asked for
+        set_up(folder, inputs={"upos"}).load_dataset("test")
+    set_up(folder, inputs={"parents"}).load_dataset("test")  # opens only what is asked for
 
 
 def withheld(task, batches):

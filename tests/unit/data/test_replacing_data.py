@@ -3,13 +3,11 @@
 import itertools
 import os
 import shutil
-from copy import deepcopy
-from functools import cache
 
 import pytest
-import training_options
 from corpora import random_items, write_split
 from fairseq.tasks.translation import TranslationTask
+from training_options import configuration
 
 from fairseq_syntax.task import SyntaxTranslationTask
 from fairseq_syntax.tools import preprocess
@@ -32,17 +30,6 @@ def binarize(texts, name, destination, *more):
     return preprocess.main(["-s", "en", "-t", "de", *prefixes, "--destdir", str(destination), *more])
 
 
-@cache
-def _configuration():
-    return training_options.configuration("data").task
-
-
-def configuration(data):
-    cfg = deepcopy(_configuration())
-    cfg.data = str(data)
-    return cfg
-
-
 def words_of(task, split):
     """Words of both sides of a split, sentence by sentence, as fairseq reads them."""
     pairs = task.datasets[split]
@@ -52,7 +39,7 @@ def words_of(task, split):
 
 def read_by_fairseq(data):
     """Words of all splits as fairseq reads them without the plug-in."""
-    task = TranslationTask.setup_task(configuration(data))
+    task = TranslationTask.setup_task(configuration(data).task)
     found = []
     for split in SPLITS:
         task.load_dataset(split)
@@ -62,7 +49,7 @@ def read_by_fairseq(data):
 
 def read_by_us(data, *inputs):
     """The same with the plug-in, and the trees for a model that asks for inputs."""
-    task = SyntaxTranslationTask.setup_task(configuration(data))
+    task = SyntaxTranslationTask.setup_task(configuration(data).task)
     task.required_inputs = set(inputs)
     found = []
     for split in SPLITS:
@@ -143,7 +130,7 @@ def test_a_split_that_is_read_with_another_may_not_be_missing(texts, tmp_path):
     valid = f"{texts / 'old' / 'valid'},{texts / 'new' / 'valid'}"
     prefixes = ["--trainpref", str(texts / "old" / "train"), "--validpref", valid]
     preprocess.main(["-s", "en", "-t", "de", *prefixes, "--destdir", str(tmp_path)])
-    task = SyntaxTranslationTask.setup_task(configuration(tmp_path))
+    task = SyntaxTranslationTask.setup_task(configuration(tmp_path).task)
     task.load_dataset("valid", combine=True)
     assert len(task.datasets["valid"]) == 8
     for path in tmp_path.glob("valid1.*"):
