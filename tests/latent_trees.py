@@ -3,6 +3,7 @@
 import torch
 from fairseq.data import Dictionary, data_utils
 
+from fairseq_syntax.systems.latent_tree.growing import grow_trees
 from fairseq_syntax.systems.latent_tree.model import LatentTreeOptions, LatentTreeRNNG
 
 
@@ -42,3 +43,10 @@ def pairs(task, sources, targets, left=False):
     target = sample(task, *targets, left=left)["net_input"]["src_tokens"]
     ntokens = int(target.ne(task.target_dictionary.pad()).sum())
     return {**batch, "target": target, "nsentences": len(sources), "ntokens": ntokens, "id": torch.arange(len(sources))}
+
+
+def given_trees(grammar, actions, text, limits, memory=None):
+    """`TreeScores` and `Replay` of one side under given actions (B, T), for texts (B, n + 1)."""
+    lengths = (text != grammar.padding).sum(1) - 1
+    grown = grow_trees(grammar, lengths, limits, text, memory, actions=actions)
+    return grammar(grown, text, limits, memory)

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from .growing import SymbolChoice, grow_trees, left_justified
-from .rnng import Grown
+from .layers import Grown
 from .transitions import Action
 from .tree_files import to_brackets
 
@@ -78,8 +78,7 @@ class TreeGenerator:
 
     def _hypotheses(self, model, source, memory, grown: Grown, text, most) -> list[list[dict]]:
         """Hypotheses from a replay of their trees."""
-        actions = grown.actions
-        scores, replay = model.decoder(actions, text, model.limits, memory, most, grown)
+        scores, replay = model.decoder(grown, text, model.limits, memory, most)
         src_trees, _ = self._bracketed(source, self.src_dict)
         tgt_trees, tgt_symbols = self._bracketed(scores, self.tgt_dict)
         step_scores, attentions = (scores.log_policy - scores.symbol_loss).cpu(), replay.attention.cpu()
@@ -88,7 +87,7 @@ class TreeGenerator:
         result = []
         for number, src_tree in enumerate(src_trees):
             # a symbol's score is that of all actions since the symbol before it
-            until = step_scores[number].cumsum(0)[torch.from_numpy(actions[number] == Action.GEN)]
+            until = step_scores[number].cumsum(0)[torch.from_numpy(grown.actions[number] == Action.GEN)]
             positional = until.diff(prepend=until.new_zeros(1))
             result.append(
                 [

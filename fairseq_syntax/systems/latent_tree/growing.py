@@ -11,14 +11,196 @@ from torch import Tensor, nn
 
 from ...data.dataset import SyntaxPairDataset
 from ...trees.characters import SPACE
-from .layers import Memory
-from .rnng import RNNG, Grown, RNNGState, sent_up
-from .transitions import NUM_ACTIONS, Action, Limits
+from .layers import Grown, Memory, lstm_step_, precise, sent_up
+from .rnng import RNNG
+from .transitions import NONE, NUM_ACTIONS, Action, Limits, Transitions, legality
 
 # one for each sentence
 Seeds = Sequence[tuple[int, ...]]
 
 WAIT = 0.5  # constituents are closed when this share of the unfinished sentences waits to close one
+
+
+class _Store:
+    """Rows that are only ever appended to, so that a number always means the same row.
+
+    Args:
+        rows: (2, n, K) the first ones; n grows.
+        room: how many more to make room for at first.
+    """
+
+    def __init__(self, rows: Tensor, room: int):
+        self.count = rows.shape[1]
+        self._rows = rows
+        self._make_room(room)
+
+    def _make_room(self, room: int) -> None:
+        rows = self._rows.new_empty(2, self.count + room, self._rows.shape[2])
+        rows[:, : self.count] = self.all()
+        self._rows = rows
+
+    def append(self, number: int) -> Tensor:
+        """Append this many and return them, (2, number, K), to be written."""
+        start, self.count = self.count, self.count + number
+        if self.count > self._rows.shape[1]:
+            self.count = start
+            self._make_room(max(number, start))
+            self.count += number
+        return self._rows[:, start : self.count]
+
+    def read(self, numbers: Tensor) -> Tensor:
+        """The rows (2, n, K) of these numbers (n,)."""
+        return self._rows.index_select(1, numbers)
+
+    def all(self) -> Tensor:
+        """All rows, (2, n, K)."""
+        return self._rows[:, : self.count]
+
+
+class RNNGState:
+    """The progress of B rows in building their trees; nothing here has a gradient.
+
+    Integers are on the host. It knows all stacks from the actions that were taken, so the device is sent numbers of
+    states and entries, and asked for nothing. Stacks hold numbers of states, which are never overwritten.
+
+    Args:
+        grammar: the side whose trees are built.
+        lengths: (B,) symbols of each row without its end, or the most it may have.
+        memory: what new nonterminals attend to, see `RNNG.replay`.
+
+    Attributes:
+        transitions: what is legal.
+        forbid: (4, 3) what is added to scores of actions if none, NT, REDUCE or both are not legal.
+        state: (B,) number of the state on top of each stack.
+    """
+
+    @torch.inference_mode()
+    def __init__(self, grammar: RNNG, lengths: np.ndarray, limits: Limits, memory: Memory | None = None):
+        rows, longest = len(lengths), int(lengths.max())
+        self.grammar, self.memory = grammar, memory
+        self.transitions = Transitions(lengths, limits)
+        stack, composition, embeddings = grammar.stack, grammar.composition, grammar.embed.weight
+        new = grammar.nonterminal[None] if memory is None else embeddings.new_zeros(1, grammar.size)
+        self.forbid = precise(embeddings.new_zeros(4, NUM_ACTIONS))
+        self.forbid[1::2, Action.NT] = self.forbid[2:, Action.REDUCE] = -torch.inf
+        # laid out for products with few rows, which on a CPU take up to twice as long otherwise
+        self._recurrent = stack.recurrent_weight.t().contiguous()  # (H, 4H)
+        self._attended = stack.input_weight.t().contiguous()  # (H, 4H)
+        self._composing = composition.recurrent_weight.transpose(1, 2).contiguous()  # (2, H, 4H)
+        # what phrases add to the gates of the stack, and as children to those of either direction: (H, 12H)
+        self._phrase = torch.cat((stack.input_weight, *composition.input_weight)).t().contiguous()
+        self._bias = torch.cat((stack.bias, *composition.input_bias))
+        self._entry_gates = stack.project(torch.cat((embeddings, new)))
+        self._child_gates = _Store(composition.project(embeddings), 4 * rows)
+        # hidden states and cells; state 0 is below everything
+        self._states = _Store(embeddings.new_zeros(2, 1, grammar.size), 2 * rows * (longest + 1))
+        roots = (grammar.nonterminal if memory is None else memory.values[:, 0]).expand(rows, -1)
+        self._push(stack.project(roots), self._states.read(torch.zeros_like(roots[:, 0], dtype=torch.long)))
+        # place 0 of a stack is below everything, place 1 is the root
+        self._codes = np.zeros((rows, longest + limits.max_open + 2), dtype=int)
+        self._place = np.ones(rows, dtype=int)
+        self.state = np.arange(1, rows + 1)
+        # of the nonterminal of each open constituent, the root first: its place, the state below it, and its step
+        self._open = np.tile([1, 0, NONE], (rows, limits.max_open + 1, 1))
+        # what has been composed in each turn: (row, opened, parent, step) and (phrases, chains) of `Grown`
+        nothing = np.zeros(0, dtype=int)
+        self._composed = [(nothing, nothing, np.array([NONE]), np.array([0]))]
+        self._phrases = [(embeddings.new_empty(0, grammar.size), embeddings.new_zeros(2, 2, 1, grammar.size))]
+
+    def hidden(self, numbers: Tensor) -> Tensor:
+        """(n, H) states of these numbers (n,)."""
+        return self._states.all()[0].index_select(0, numbers)
+
+    def grown(self, actions: np.ndarray, symbols: np.ndarray, state: np.ndarray) -> Grown:
+        """All that has been computed; see `Grown`."""
+        integers = (np.concatenate(parts) for parts in zip(*self._composed, strict=True))
+        phrases, chains = zip(*self._phrases, strict=True)
+        return Grown(actions, symbols, state, self._states.all(), *integers, torch.cat(phrases), chains)
+
+    def _push(self, gates: Tensor, below: Tensor) -> None:
+        """Append the states of entries with these gates (n, 4H) on others, (2, n, H)."""
+        gates.addmm_(below[0], self._recurrent)
+        hidden, cells = self._states.append(len(gates))
+        lstm_step_(gates, below[1], cells, hidden)
+
+    @torch.inference_mode()
+    def advance(self, actions: np.ndarray, symbols: np.ndarray, ends: np.ndarray) -> None:
+        """Let each row take an action (B,), NOP for none.
+
+        `symbols` (B,) are what GENs generate, `ends` (B,) bool the rows whose GEN is the end of the sentence.
+        """
+        nt, reduce = (np.flatnonzero(actions == action) for action in (Action.NT, Action.REDUCE))
+        pushing = np.concatenate((nt, np.flatnonzero((actions == Action.GEN) & ~ends)))
+        rows = np.concatenate((pushing, reduce))
+        if len(rows):
+            inside, phrases = self.transitions.inside, self._child_gates.count
+            place = np.concatenate((self._place[pushing] + 1, self._open[reduce, inside[reduce], 0]))
+            below = np.concatenate((self.state[pushing], self._open[reduce, inside[reduce], 1]))
+            codes = np.concatenate((symbols[pushing], phrases + np.arange(len(reduce))))
+            codes[: len(nt)] = self.grammar.vocabulary
+            new = place[: len(nt)], below[: len(nt)], self.transitions.taken[nt]
+            self._open[nt, inside[nt] + 1] = np.stack(new, 1)
+            sizes, *children = self._children(reduce, inside[reduce]) if len(reduce) else ([],)
+            entries, on, opening, *children = self._sent_up(codes[: len(pushing)], below, nt, *children)
+            states, gates = self._states.read(on), self._entry_gates.index_select(0, entries)
+            if self.memory is not None and len(nt):
+                gates[: len(nt)].addmm_(self.memory.attend(opening, states[0, : len(nt)]), self._attended)
+            if len(reduce):
+                gates = torch.cat((gates, self._compose(sizes, *children)))
+            self._push(gates, states)
+            self.state[rows] = self._states.count - len(rows) + np.arange(len(rows))
+            self._codes[rows, place], self._place[rows] = codes, place
+        self.transitions.step(actions, ends)
+
+    @torch.inference_mode()
+    def close(self) -> None:
+        """Compose what the ends of all sentences have closed, roots included, but for what is empty."""
+        inside = self.transitions.inside
+        for level in range(int(inside.max()), -1, -1):
+            rows = np.flatnonzero(inside >= level)
+            place = self._open[rows, level, 0]
+            filled = (self._place[rows] > place) | (level == 0)
+            composed, phrases = rows[filled], self._child_gates.count
+            if len(composed):
+                sizes, *children = self._children(composed, level)
+                self._compose(sizes, *self._sent_up(*children))
+                self._codes[composed, place[filled]] = phrases + np.arange(len(composed))
+            self._place[rows] = np.where(filled, place, place - 1)
+
+    def _children(
+        self, rows: np.ndarray, inside: np.ndarray | int
+    ) -> tuple[list[int], np.ndarray, np.ndarray, np.ndarray]:
+        """How constituents of n rows with `inside` (n,) around them are composed; see `Composition.compose`.
+
+        Returns the number of phrases at each step, codes of the M children from the first on, and from the last on, and
+        where the last child of each phrase is packed.
+        """
+        opened, _, step_of_nt = self._open[rows, inside].T
+        top = self._place[rows]
+        counts = top - opened
+        order = np.argsort(-counts, kind="stable")
+        step, number = (np.arange(counts.max())[:, None] < counts[order]).nonzero()
+        sizes = np.bincount(step, minlength=1)
+        last = np.empty_like(order)
+        places = (sizes.cumsum() - sizes)[counts[order] - 1] + np.arange(len(order))
+        last[order] = np.where(counts[order] > 0, places, len(step))
+        phrase = order[number]
+        row, parent = rows[phrase], self._child_gates.count - self.grammar.vocabulary + phrase
+        self._composed.append((rows, step_of_nt, np.append(parent, NONE), np.append(step, 0)))
+        return sizes.tolist(), self._codes[row, opened[phrase] + 1 + step], self._codes[row, top[phrase] - step], last
+
+    def _compose(self, sizes: list[int], forward: Tensor, backward: Tensor, last: Tensor) -> Tensor:
+        """(n, 4H) what phrases add to the gates of the stack; they are entered as children."""
+        children = zip(self._child_gates.all(), (forward, backward), strict=True)
+        gates = torch.stack([of.index_select(0, codes) for of, codes in children])
+        phrases, chains = self.grammar.composition.compose(gates, sizes, last, self._composing)
+        self._phrases.append((phrases, chains))
+        added = torch.addmm(self._bias, phrases, self._phrase).unflatten(1, (3, -1))
+        self._child_gates.append(len(phrases)).copy_(added[:, 1:].transpose(0, 1))
+        return added[:, 0]
+
+    def _sent_up(self, *arrays: np.ndarray) -> tuple[Tensor, ...]:
+        return sent_up(self._recurrent.device, *arrays)
 
 
 @dataclass(frozen=True)
@@ -56,6 +238,7 @@ def grow_trees(
     memory: Memory | None = None,
     greedy: bool = False,
     seeds: Seeds | None = None,
+    actions: np.ndarray | None = None,
 ) -> Grown:
     """Build the trees of B sentences; all actions are legal, even if probabilities are not numbers.
 
@@ -69,7 +252,12 @@ def grow_trees(
         memory: see `RNNGState`.
         greedy: take the most probable action instead of drawing one.
         seeds: one for each sentence, from which alone its tree is drawn; without them, torch draws.
+        actions: (B, T) that are taken instead, padded with NOP.
+
+    Raises ValueError: given actions are not legal.
     """
+    if actions is not None:
+        legality(actions, lengths, limits)
     state = RNNGState(grammar, lengths, limits, memory)
     transitions, device, rows = state.transitions, grammar.embed.weight.device, np.arange(len(lengths))
     choice = text if isinstance(text, SymbolChoice) else None
@@ -77,9 +265,14 @@ def grow_trees(
     noise = None if seeds is None else _noise(seeds, limits.max_actions(int(lengths.max()))).to(device)
     turns = []
     while (live := transitions.live).any():
-        actions, choosing = np.full(len(lengths), Action.NOP), (live & ~pending).nonzero()[0]
-        chosen = _choose(state, choosing, choice, greedy, noise) if len(choosing) else np.zeros((2, 0), dtype=int)
-        actions[choosing] = chosen[0]
+        taken, choosing = np.full(len(lengths), Action.NOP), (live & ~pending).nonzero()[0]
+        if actions is not None:
+            chosen = actions[None, choosing, transitions.taken[choosing]]
+        elif len(choosing):
+            chosen = _choose(state, choosing, choice, greedy, noise)
+        else:
+            chosen = np.zeros((2, 0), dtype=int)
+        taken[choosing] = chosen[0]
         if choice is None:
             symbols = text[rows, np.minimum(transitions.consumed, text.shape[1] - 1)]
             ends = transitions.consumed == lengths
@@ -87,17 +280,19 @@ def grow_trees(
             symbols = np.full(len(lengths), choice.pad)
             symbols[choosing] = chosen[1]
             ends = symbols == choice.eos
-        turns.append((actions, symbols, state.state.copy()))
-        pending |= actions == Action.REDUCE
+        turns.append((taken, symbols, state.state.copy()))
+        pending |= taken == Action.REDUCE
         closing = pending & (pending.sum() >= WAIT * live.sum())
         pending &= ~closing
-        now = np.where(actions == Action.REDUCE, Action.NOP, actions)
+        now = np.where(taken == Action.REDUCE, Action.NOP, taken)
         now[closing] = Action.REDUCE
         state.advance(now, symbols, ends)
+    if memory is None:
+        state.close()
     columns = [np.stack(column, 1) for column in zip(*turns, strict=True)]
     # without the turns in which a sentence has waited
     order = np.argsort(columns[0] == Action.NOP, axis=1, kind="stable")[:, : transitions.taken.max()]
-    return Grown(*(np.take_along_axis(column, order, 1) for column in columns), state.all_hidden())
+    return state.grown(*(np.take_along_axis(column, order, 1) for column in columns))
 
 
 def _noise(seeds: Seeds, actions: int) -> Tensor:

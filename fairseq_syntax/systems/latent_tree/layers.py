@@ -1,12 +1,13 @@
-"""The networks of a recurrent neural network grammar when all trees of a batch are known, and in which order they run.
+"""The networks of a recurrent neural network grammar, whose trees have been grown, with gradients.
 
-Two facts make replaying trees much cheaper than building them action by action. A phrase is composed of its children
-alone, so all phrases of one height are composed at once, whatever their sentences. A state of the stack depends on the
-one below it alone, so all states at one place of the stack are computed at once. Depth counts, not length.
+While trees grow (`growing`), all states and phrases are computed, an action at a time and without gradients. With them
+at hand, what else the gradient needs, the gates, takes one product for all actions of a batch. Only the way back goes
+step by step, and that of a batch makes few steps: a phrase depends on its children alone, so all phrases of one height
+go together, whatever their sentences; and a state of the stack on the one below it, so all states at one place of the
+stack do. Depth counts, not length.
 
 The backward passes are written out: autograd would remember every small operation of these loops, and fill a tensor of
-the whole batch with zeros for every slice of it. Plain autograd, as in tests/oracles/rnng.py, gives the same gradients
-and takes 1.4 to 1.65 times as long.
+the whole batch with zeros for every slice of it.
 """
 
 from dataclasses import dataclass
@@ -19,6 +20,25 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from .transitions import NONE, Action, Constituents
+
+
+class Grown(NamedTuple):
+    """Trees of B sentences of at most T actions, built without gradients.
+
+    All P phrases have M children in all, among which there are zeros that are none.
+    """
+
+    actions: np.ndarray  # (B, T), padded with NOP
+    symbols: np.ndarray  # (B, T) what each GEN has generated; arbitrary elsewhere
+    state: np.ndarray  # (B, T) number of the state before each action; arbitrary for NOP
+    states: Tensor  # (2, N, H) hidden states and cells of the stack
+    row: np.ndarray  # (P,) sentence of each phrase
+    opened: np.ndarray  # (P,) step of its NT; `NONE` for roots
+    parent: np.ndarray  # (M,) phrase of each child; `NONE` for zeros
+    step: np.ndarray  # (M,) which of its children it is, from the first or last on
+    phrases: Tensor  # (P, H)
+    chains: tuple[Tensor, ...]  # (2, 2, M, H) in all, hidden states and cells after each child, from either end on
+
 
 # --- plans: integers only, and no loop over sentences or actions -----------------------------------------------------
 
@@ -34,6 +54,8 @@ class CompositionPlan:
     slot: np.ndarray  # (constituents,) place of each constituent in this order; `NONE` for those that are not composed
     phrases: list[int]  # number of phrases of each height, lowest first
     steps: list[list[int]]  # for each height, the number of phrases that have a child at each step
+    phrase: Tensor  # (C,) number of each phrase among those that have been grown
+    child: Tensor  # (M + 1,) number of each child among those of grown phrases; at the end that of a zero
     # (2, M) codes of the children from the first on, and from the last on: a symbol, or the number of symbols plus the
     # slot of a phrase
     codes: Tensor
@@ -50,15 +72,19 @@ class StackPlan:
     """
 
     state: np.ndarray  # (B, T) number of the state before each action; `NONE` for NOP
+    grown: Tensor  # (N,) number of each state among those that have been grown
     sizes: list[int]  # number of states at each place of the stack, the roots' first
     nonterminals: int  # the most that a sentence has
     below: Tensor  # (N,) number of the state below; 0 for roots, which have none
     # (N,) what is pushed: a symbol, the number of symbols for a new nonterminal, that number plus 1 plus the slot of a
     # phrase, or beyond all phrases the entry of a root
     code: Tensor
-    attending: tuple[Tensor, ...]  # states that new nonterminals (without roots) have pushed, for each place
-    row: tuple[Tensor, ...]  # their sentences
-    column: tuple[Tensor, ...]  # the number of each nonterminal within its sentence, in the order of opening
+    # (n,) states that new nonterminals (without roots) have pushed, their sentences, and the number of each nonterminal
+    # within its sentence, in the order of opening; and how many there are at each place
+    attending: Tensor
+    row: Tensor
+    column: Tensor
+    numbers: list[int]
 
     def levels(self):
         """(slice of states, its number) of each place of the stack, from the bottom."""
@@ -69,7 +95,7 @@ class StackPlan:
 
 
 def composition_plan(
-    trees: Constituents, symbols: np.ndarray, vocabulary: int, complete: bool, device: torch.device
+    trees: Constituents, symbols: np.ndarray, vocabulary: int, complete: bool, grown: Grown, device: torch.device
 ) -> CompositionPlan:
     """Plan the composition of phrases of B sentences; `symbols` (B, T) are what each GEN generates.
 
@@ -114,7 +140,12 @@ def composition_plan(
         places = (child[packing] != NONE).nonzero()[0]
         used[direction, child[packing][places]] = places
     previous = np.where(step > 0, np.roll(place, 1), len(parent))[packed]
-    arrays = np.stack((code[packed], code[packed_reverse])), previous, last, used
+    phrase = np.lexsort((grown.opened, grown.row))[composed.cumsum()[order] - 1]
+    sorted_children = np.lexsort((grown.step, grown.parent))  # zeros first
+    sizes = np.bincount(grown.parent + 1, minlength=len(phrase) + 1)
+    child = sorted_children[sizes.cumsum()[phrase[parent]] + step][packed]
+    child = np.append(child, sorted_children[0])
+    arrays = phrase, child, np.stack((code[packed], code[packed_reverse])), previous, last, used
     return CompositionPlan(
         slot,
         heights.tolist(),
@@ -124,7 +155,7 @@ def composition_plan(
 
 
 def stack_plan(
-    trees: Constituents, symbols: np.ndarray, vocabulary: int, slot: np.ndarray, roots: int, device: torch.device
+    trees: Constituents, symbols: np.ndarray, vocabulary: int, slot: np.ndarray, roots: int, grown: Grown, device
 ) -> StackPlan:
     """Plan the states of the stack; as `composition_plan`, with the `slot` of its plan.
 
@@ -155,19 +186,17 @@ def stack_plan(
 
     opening = ((before == Action.NT) & (step > 0))[order].nonzero()[0]
     column = (actions == Action.NT).cumsum(1)[row[order], step[order] - 1] - 1
-    cuts = np.searchsorted(opening, sizes.cumsum())
-    # one copy for each kind, not one for each place of the stack
-    levels = np.stack((opening, row[order][opening], column[opening]))
-    below, code, levels = (torch.from_numpy(array).to(device) for array in (below, code, levels))
-    numbers = np.diff(cuts, prepend=0).tolist()
-    return StackPlan(
-        state,
-        sizes.tolist(),
-        int((actions == Action.NT).sum(1).max(initial=0)),
-        below,
-        code,
-        *(part.split(numbers) for part in levels),
-    )
+    numbers = np.diff(np.searchsorted(opening, sizes.cumsum()), prepend=0).tolist()
+    arrays = (below, code, opening, row[order][opening], column[opening], grown.state[row, step][order])
+    below, code, *attending, in_turn = sent_up(device, *arrays)
+    most = int((actions == Action.NT).sum(1).max(initial=0))
+    return StackPlan(state, in_turn, sizes.tolist(), most, below, code, *attending, numbers)
+
+
+def sent_up(device: torch.device, *arrays: np.ndarray) -> tuple[Tensor, ...]:
+    """Integers of the host on the device, in one copy."""
+    packed = torch.from_numpy(np.concatenate(arrays)).to(device, non_blocking=True)
+    return packed.split([len(array) for array in arrays])
 
 
 # --- a step of an LSTM ---------------------------------------------------------------------------------------------
@@ -175,11 +204,17 @@ def stack_plan(
 # Gates stand in the order cell input, input, forget, output (g, i, f, o).
 
 
+def activate_(gates: Tensor) -> None:
+    """Turn sums of inputs (..., 4H) into gates, in place."""
+    size = gates.shape[-1] // 4
+    gates[..., :size].tanh_()
+    gates[..., size:].sigmoid_()
+
+
 def lstm_step_(gates: Tensor, previous_cells: Tensor | None, cells: Tensor, hidden: Tensor) -> None:
     """Turn sums of inputs (..., 4H) into gates, in place, and write cells and hidden states (..., H)."""
+    activate_(gates)
     g, i, f, o = _split(gates)
-    g.tanh_()
-    gates[..., g.shape[-1] :].sigmoid_()
     torch.mul(i, g, out=cells)
     if previous_cells is not None:
         cells.addcmul_(f, previous_cells)
@@ -246,31 +281,31 @@ class Composition(nn.Module):
         """(2, n, 4H): what n symbols or phrases, (n, H), add to the gates of either direction."""
         return torch.baddbmm(self.input_bias[:, None], inputs.expand(2, -1, -1), self.input_weight.transpose(1, 2))
 
-    def forward(self, symbols: Tensor, plan: CompositionPlan) -> Tensor:
+    def forward(self, symbols: Tensor, plan: CompositionPlan, grown: Grown) -> Tensor:
         """(C, H) phrases of a batch, in the order of the plan, composed of embeddings (V, H) of all symbols."""
-        return _Compose.apply(
-            self.project(symbols),
-            self.input_weight,
-            self.input_bias,
-            self.recurrent_weight,
-            self.output_weight,
-            self.output_bias,
-            plan,
-        )
+        phrases = grown.phrases.index_select(0, plan.phrase)
+        if not torch.is_grad_enabled():
+            return phrases
+        weights = (self.input_weight, self.input_bias, self.recurrent_weight, self.output_weight, self.output_bias)
+        return _Compose.apply(self.project(symbols), *weights, plan, phrases, grown.chains)
 
-    def compose(self, gates: Tensor, sizes: list[int], last: Tensor, recurrent: Tensor) -> Tensor:
-        """(n, H) phrases of the same height, without gradients.
+    def compose(self, gates: Tensor, sizes: list[int], last: Tensor, recurrent: Tensor) -> tuple[Tensor, Tensor]:
+        """(n, H) phrases that are independent of each other, without gradients.
 
         Args:
             gates: (2, M, 4H) inputs of their children, packed; overwritten.
             sizes: number of phrases that have a child at each step.
-            last: (n,) where the last child of each phrase is packed.
+            last: (n,) where the last child of each phrase is packed; M for a phrase without children.
             recurrent: (2, H, 4H) weights.
+
+        Returns them, and (2, 2, M + 1, H) hidden states and cells after each child, in either direction; 0 at the end.
         """
-        hidden, cells = gates.new_empty(2, *gates.shape[:2], self.size)
+        chains = gates.new_empty(2, 2, gates.shape[1] + 1, self.size)
+        chains[:, :, -1] = 0
+        hidden, cells = chains
         scan_(gates, cells, hidden, sizes, recurrent)
         ends = hidden.index_select(1, last).transpose(0, 1).flatten(1)
-        return torch.addmm(self.output_bias, ends, self.output_weight.t()).tanh()
+        return torch.addmm(self.output_bias, ends, self.output_weight.t()).tanh(), chains
 
 
 def scan_(gates: Tensor, cells: Tensor, hidden: Tensor, sizes: list[int], recurrent: Tensor) -> None:
@@ -295,41 +330,20 @@ def scan_(gates: Tensor, cells: Tensor, hidden: Tensor, sizes: list[int], recurr
 
 
 class _Compose(Function):
-    """All compositions of a batch, height by height; `symbols` are projected already, (2, V, 4H)."""
+    """All compositions of a batch; `symbols` are projected already, (2, V, 4H)."""
 
     @staticmethod
-    def forward(ctx, symbols, input_weight, input_bias, recurrent, output_weight, output_bias, plan):
-        count, vocabulary, size = len(plan.last), symbols.shape[1], output_bias.shape[0]
-        inputs = symbols.new_empty(2, vocabulary + count, 4 * size)
-        inputs[:, :vocabulary] = symbols
-        children = plan.codes.shape[1]
-        gates = symbols.new_empty(2, children, 4 * size)
-        cells, hidden = (symbols.new_zeros(2, children + 1, size) for _ in range(2))
-        ends = symbols.new_empty(count, 2 * size)
-        phrases = symbols.new_empty(count, size)
-        # products with few rows are faster
-        recurrent_t, input_t = (weight.transpose(1, 2).contiguous() for weight in (recurrent, input_weight))
-        last_height = len(plan.phrases) - 1
-        done, packed = 0, 0
-        for height, (number, steps) in enumerate(zip(plan.phrases, plan.steps, strict=True)):
-            here = slice(packed, packed + sum(steps))
-            for direction in range(2):
-                torch.index_select(inputs[direction], 0, plan.codes[direction, here], out=gates[direction, here])
-            scan_(gates[:, here], cells[:, here], hidden[:, here], steps, recurrent_t)
-            new = slice(done, done + number)
-            ends[new] = hidden.index_select(1, plan.last[new]).transpose(0, 1).flatten(1)
-            torch.addmm(output_bias, ends[new], output_weight.t(), out=phrases[new]).tanh_()
-            if height < last_height:
-                torch.baddbmm(
-                    input_bias[:, None],
-                    phrases[new].expand(2, -1, -1),
-                    input_t,
-                    out=inputs[:, vocabulary + done : vocabulary + done + number],
-                )
-            done, packed = done + number, here.stop
+    def forward(ctx, symbols, input_weight, input_bias, recurrent, output_weight, output_bias, plan, phrases, chains):
+        hidden, cells = torch.cat(chains, 2).index_select(2, plan.child)
+        as_children = torch.baddbmm(input_bias[:, None], phrases.expand(2, -1, -1), input_weight.transpose(1, 2))
+        inputs = torch.cat((symbols, as_children), 1)
+        gates = torch.stack([of.index_select(0, codes) for of, codes in zip(inputs, plan.codes, strict=True)])
+        gates.baddbmm_(hidden.index_select(1, plan.previous), recurrent.transpose(1, 2))
+        activate_(gates)
+        ends = hidden.index_select(1, plan.last).transpose(0, 1).flatten(1)
         ctx.save_for_backward(gates, cells, hidden, ends, phrases, input_weight, recurrent, output_weight)
-        ctx.plan, ctx.vocabulary = plan, vocabulary
-        return phrases
+        ctx.plan, ctx.vocabulary = plan, symbols.shape[1]
+        return phrases.clone()
 
     @staticmethod
     @once_differentiable
@@ -379,7 +393,7 @@ class _Compose(Function):
             torch.bmm(d_gates.transpose(1, 2), hidden.index_select(1, plan.previous)),
             d_sums.t() @ ends,
             d_sums.sum(0),
-            None,
+            *[None] * 3,
         )
 
 
@@ -393,16 +407,16 @@ class Memory(NamedTuple):
     values: Tensor  # (B, I, H)
     mask: Tensor  # (B, I) bool, True where there is a constituent
 
-    def attend(self, rows: Tensor, queries: Tensor) -> tuple[Tensor, Tensor]:
-        """Attention of n nonterminals (eq. 1) of the sentences `rows`, from the states (n, H) of the stack below them.
+    def attend(self, rows: Tensor, queries: Tensor) -> Tensor:
+        """(n, H) sums of values under the attention of n nonterminals of the sentences `rows` (eq. 1).
 
-        Returns (n, I) weights, the softmax of dot products, in float32 at least; and (n, H) weighted sums of values.
+        Weights are the softmax of dot products of keys and the states (n, H) of the stack below, in float32 at least.
         """
         keys = precise(self.keys.index_select(0, rows))
         scores = torch.bmm(keys, precise(queries).unsqueeze(2)).squeeze(2)
         weights = scores.masked_fill_(~self.mask.index_select(0, rows), float("-inf")).softmax(1)
         values = self.values.index_select(0, rows)
-        return weights, torch.bmm(weights.to(values.dtype).unsqueeze(1), values).squeeze(1)
+        return torch.bmm(weights.to(values.dtype).unsqueeze(1), values).squeeze(1)
 
 
 class StackLSTM(nn.Module):
@@ -422,46 +436,58 @@ class StackLSTM(nn.Module):
         """(n, 4H): what n entries, (n, H), add to the gates."""
         return torch.addmm(self.bias, entries, self.input_weight.t())
 
-    def forward(self, entries: Tensor, plan: StackPlan, memory: Memory | None) -> tuple[Tensor, Tensor | None]:
+    def forward(
+        self, entries: Tensor, plan: StackPlan, memory: Memory | None, grown: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
         """All states of a batch.
 
         Args:
             entries: (E, H) all that may be pushed; the plan's codes are rows of it.
             plan: what is pushed on what.
             memory: what new nonterminals attend to, which then are the sum of their entry and what attention gives.
+            grown: (2, N, H) hidden states and cells in the order in which they have been grown.
 
         Returns (N, H) states in the order of the plan, and (B, J, I) weights of attention by sentence, nonterminal
         (root excluded) and source constituent, in float32 at least; None without a memory.
         """
+        states = grown.index_select(1, plan.grown)
+        if not torch.is_grad_enabled():
+            return states[0], None if memory is None else _attention(states[0], plan, *memory)[0]
         gates = nn.functional.embedding(plan.code, self.project(entries))
         memory = (None, None, None) if memory is None else memory
-        return _Stack.apply(gates, self.recurrent_weight, self.input_weight, *memory, plan)
+        return _Stack.apply(gates, self.recurrent_weight, self.input_weight, *memory, plan, states)
+
+
+def _attention(hidden: Tensor, plan: StackPlan, keys: Tensor, values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """(B, J, I) attention of nonterminals from the states below them, 0 where there is none, and sums (B, J, H)."""
+    # what a source constituent gets in all, and its square, are too much for half precision
+    place = plan.row, plan.column
+    queries = keys.new_zeros(len(keys), plan.nonterminals, keys.shape[2])
+    queries[place] = hidden.index_select(0, plan.below.index_select(0, plan.attending))
+    scores = torch.bmm(precise(queries), precise(keys).transpose(1, 2))
+    weights = scores.masked_fill_(~mask[:, None], float("-inf")).softmax(2)
+    attention = torch.zeros_like(weights)
+    attention[place] = weights[place]
+    return attention, torch.bmm(attention.to(values.dtype), values)
 
 
 class _Stack(Function):
-    """All states of stacks, place by place; with keys, new nonterminals attend with the state below them."""
+    """All states of stacks; with keys, new nonterminals attend with the state below them."""
 
     @staticmethod
-    def forward(ctx, gates, recurrent, input_weight, keys, values, mask, plan):
+    def forward(ctx, gates, recurrent, input_weight, keys, values, mask, plan, states):
         ctx.plan = plan
-        if keys is None:
-            gates, hidden, cells = _run(gates, recurrent, plan)
-            ctx.save_for_backward(gates, hidden, cells, recurrent)
-            return hidden, None
-        memory = Memory(keys, values, mask)
-        # what a source constituent gets in all, and its square, are too much for half precision
-        attention = precise(keys.new_zeros(len(keys), plan.nonterminals, keys.shape[1]))
-        inputs = keys.new_zeros(len(keys), plan.nonterminals, keys.shape[2])
-
-        def attend(level, states):
-            rows, columns = plan.row[level], plan.column[level]
-            weights, sums = memory.attend(rows, states)
-            attention[rows, columns] = weights
-            inputs[rows, columns] = sums
-            return sums @ input_weight.t()
-
-        gates, hidden, cells = _run(gates, recurrent, plan, attend)
-        ctx.save_for_backward(gates, hidden, cells, recurrent, input_weight, keys, values, attention, inputs)
+        hidden, cells = states
+        gates, roots, attention = gates.clone(), plan.sizes[0], None
+        gates[roots:].addmm_(hidden.index_select(0, plan.below[roots:]), recurrent.t())
+        memory = []
+        if keys is not None:
+            attention, inputs = _attention(hidden, plan, keys, values, mask)
+            gates.index_add_(0, plan.attending, inputs[plan.row, plan.column] @ input_weight.t())
+            memory = [input_weight, keys, values, attention, inputs]
+        activate_(gates)
+        hidden = hidden.clone()
+        ctx.save_for_backward(gates, hidden, cells, recurrent, *memory)
         return hidden, attention
 
     @staticmethod
@@ -471,15 +497,16 @@ class _Stack(Function):
         gates, hidden, cells, recurrent, *attentive = ctx.saved_tensors
         if not attentive:
             d_gates = _run_back(gates, hidden, cells, recurrent, plan, d_hidden)
-            return d_gates, _recurrent_gradient(d_gates, hidden, plan), *[None] * 5
+            return d_gates, _recurrent_gradient(d_gates, hidden, plan), *[None] * 6
         input_weight, keys, values, attention, inputs = attentive
         d_inputs = torch.zeros_like(inputs)
         d_scores = torch.zeros_like(attention)
         d_new = torch.zeros_like(inputs).repeat(1, 1, 4)  # of the gates of nonterminals
         queries = torch.zeros_like(inputs)
+        below = plan.below.index_select(0, plan.attending)
+        queries[plan.row, plan.column] = hidden.index_select(0, below)
 
-        def attend_back(level, d_gates):
-            rows, columns = plan.row[level], plan.column[level]
+        def attend_back(rows, columns, d_gates):
             d_sums = d_gates @ input_weight
             weights = attention[rows, columns]
             d_weights = torch.bmm(precise(values.index_select(0, rows)), precise(d_sums).unsqueeze(2)).squeeze(2)
@@ -488,7 +515,6 @@ class _Stack(Function):
             d_inputs[rows, columns] = d_sums
             d_scores[rows, columns] = d_scored
             d_new[rows, columns] = d_gates
-            queries[rows, columns] = hidden.index_select(0, plan.below.index_select(0, plan.attending[level]))
             return torch.bmm(d_scored.to(keys.dtype).unsqueeze(1), keys.index_select(0, rows)).squeeze(1)
 
         d_gates = _run_back(gates, hidden, cells, recurrent, plan, d_hidden, attend_back)
@@ -498,27 +524,8 @@ class _Stack(Function):
             d_new.flatten(0, 1).t() @ inputs.flatten(0, 1),
             torch.bmm(d_scores.to(keys.dtype).transpose(1, 2), queries),
             torch.bmm(attention.to(values.dtype).transpose(1, 2), d_inputs),
-            None,
-            None,
+            *[None] * 3,
         )
-
-
-def _run(gates, recurrent, plan, attend=None):
-    """Activated gates (N, 4H), hidden states and cells (N, H); `attend` gives what attention adds to some gates."""
-    gates = gates.clone()
-    hidden, cells = (gates.new_empty(len(gates), recurrent.shape[1]) for _ in range(2))
-    recurrent_t = recurrent.t().contiguous()  # products with few rows are faster
-    for here, level in plan.levels():
-        if not level:
-            lstm_step_(gates[here], None, cells[here], hidden[here])
-            continue
-        below = plan.below[here]
-        gates[here].addmm_(hidden.index_select(0, below), recurrent_t)
-        attending = plan.attending[level]
-        if attend is not None and len(attending):
-            gates[attending] += attend(level, hidden.index_select(0, plan.below.index_select(0, attending)))
-        lstm_step_(gates[here], cells.index_select(0, below), cells[here], hidden[here])
-    return gates, hidden, cells
 
 
 def _run_back(gates, hidden, cells, recurrent, plan, d_hidden, attend_back=None):
@@ -531,6 +538,7 @@ def _run_back(gates, hidden, cells, recurrent, plan, d_hidden, attend_back=None)
     below_cells[roots] = 0
     factors, through = derivatives(gates, below_cells, cells)
     forget = _split(gates)[2]
+    levels = list(zip(*(part.split(plan.numbers) for part in (plan.attending, plan.row, plan.column)), strict=True))
     for here, level in reversed(list(plan.levels())):
         backward_step_(d_hidden[here], d_cells[here], factors[here], through[here], d_gates[here])
         if not level:
@@ -538,9 +546,9 @@ def _run_back(gates, hidden, cells, recurrent, plan, d_hidden, attend_back=None)
         below = plan.below[here]
         d_cells.index_add_(0, below, d_cells[here] * forget[here])
         d_hidden.index_add_(0, below, d_gates[here] @ recurrent)
-        attending = plan.attending[level]
+        attending, rows, columns = levels[level]
         if attend_back is not None and len(attending):
-            d_queries = attend_back(level, d_gates.index_select(0, attending))
+            d_queries = attend_back(rows, columns, d_gates.index_select(0, attending))
             d_hidden.index_add_(0, plan.below.index_select(0, attending), d_queries)
     return d_gates
 

@@ -4,12 +4,11 @@ How a training step goes, for the source and then for the target, which attends 
 
 1. `grow_trees` draws trees from the policy, without gradients, for all sentences at once.
 2. On the host, `legality` checks every action, and `constituents` finds what the actions have built.
-3. `RNNG.replay` computes the phrases and states of the known trees again, with gradients: all phrases of one height at
-   once, all states at one place of the stack at once. Trees are less deep than long, so these are far fewer steps.
+3. `RNNG.replay` computes what the gradients of phrases and states need: with these at hand, one product for all.
 4. `reinforce_tree` rewards the log probabilities of the drawn actions.
 
 That is sound because a drawn action has no gradient: REINFORCE needs only ∇ log π(action) at the trees that were drawn,
-with the weights that they were drawn with. Growing and replaying compute the same states, but for rounding.
+with the weights that they were drawn with.
 """
 
 from dataclasses import dataclass
@@ -127,11 +126,9 @@ class LatentTreeRNNG(BaseFairseqModel):
     def _side(self, grammar, tokens, trees, actions, seeds, detach_output, memory=None) -> tuple[TreeScores, Replay]:
         """One side under given actions, or under trees that are grown."""
         text, lengths = left_justified(tokens.cpu().numpy(), grammar.padding)
-        grown = None
-        if actions is None:
-            grown = grow_trees(grammar, lengths, self.limits, text, memory, trees == "greedy", seeds)
-        actions = actions.cpu().numpy() if grown is None else grown.actions
-        return grammar(actions, text, self.limits, memory, grown=grown, detach_output=detach_output)
+        actions = None if actions is None else actions.cpu().numpy()
+        grown = grow_trees(grammar, lengths, self.limits, text, memory, trees == "greedy", seeds, actions)
+        return grammar(grown, text, self.limits, memory, detach_output=detach_output)
 
     def max_positions(self):
         """Characters of both sides; any number, the task has its own limit."""

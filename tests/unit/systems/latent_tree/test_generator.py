@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from latent_trees import build, pairs, sample
+from latent_trees import build, given_trees, pairs, sample
 
 from fairseq_syntax.systems.latent_tree.generator import TreeGenerator, TreeScorer
 from fairseq_syntax.systems.latent_tree.growing import grow_trees
@@ -31,7 +31,7 @@ def test_translations_are_the_most_probable_symbols_with_the_scores_of_actions_a
         text = hypothesis["tokens"].tolist()
         taken = grown.actions[row : row + 1, : (grown.actions[row] != Action.NOP).sum()]
         own = type(memory)(*(part[row : row + 1] for part in memory))
-        scores, replay = model.decoder(taken, np.array([text]), model.limits, own, most[:1])
+        scores, replay = given_trees(model.decoder, taken, np.array([text]), model.limits, own)
         logits = model.decoder.output(replay.states[replay.state[0][taken[0] == Action.GEN]])
         total = float(scores.log_policy.sum() + logits.log_softmax(1).gather(1, hypothesis["tokens"][:, None]).sum())
         assert float(hypothesis["positional_scores"].sum()) == pytest.approx(total, abs=1e-4)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from latent_trees import given_trees
 from oracles import rnng as naive
 from oracles.rnng_trees import all_action_rows
 from oracles.transitions import legal
@@ -55,9 +56,9 @@ class Sides:
     def batched(self, rows=slice(None)):
         """Scores, replays and memory."""
         actions, texts = ([side[rows] for side in sides] for sides in (self.actions, self.texts))
-        source, replayed = self.encoder(actions[0], texts[0], LIMITS)
+        source, replayed = given_trees(self.encoder, actions[0], texts[0], LIMITS)
         memory = self.encoder.memory(replayed, source.constituents)
-        target, replayed_target = self.decoder(actions[1], texts[1], LIMITS, memory)
+        target, replayed_target = given_trees(self.decoder, actions[1], texts[1], LIMITS, memory)
         return (source, replayed), (target, replayed_target), memory
 
     def naive(self, row):
@@ -148,7 +149,7 @@ def test_operations_are_of_steps_and_not_of_sentences():
         with Operations() as growing_them:
             grown = grow_trees(grammar, lengths[rows].numpy(), LIMITS, text[rows], seeds=seeds)
         with Operations() as replaying:
-            scores, _ = grammar(grown.actions, text[rows], LIMITS)
+            scores, _ = grammar(grown, text[rows], LIMITS)
             (scores.symbol_loss.sum() - scores.log_policy.sum()).backward()
         numbers.append((growing_them.number, replaying.number))
     few, many = numbers
@@ -169,11 +170,11 @@ def test_greedy_trees_are_the_best_actions_of_the_replay_however_long_sentences_
             monkeypatch.setattr(growing, "WAIT", wait)
             grown.append(grow_trees(grammar, lengths.numpy(), LIMITS, text, attended, greedy=True))
         actions = grown[0].actions
-        _, replay = grammar(actions, text, LIMITS, attended)
+        _, replay = given_trees(grammar, actions, text, LIMITS, attended)
         places = (actions != Action.NOP).nonzero()
         for each in grown:
             assert np.array_equal(each.actions, actions)
-            torch.testing.assert_close(each.states[each.state[places]], replay.states[replay.state[places]])
+            torch.testing.assert_close(each.states[0][each.state[places]], replay.states[replay.state[places]])
         # all alternatives, as probable as they would have been
         legal, _ = legality(actions, (text != PAD).sum(1) - 1, LIMITS)
         row, step = (actions != Action.NOP).nonzero()
@@ -193,7 +194,7 @@ def test_sampled_trees_follow_the_policy(seeded):
     trees = [tuple(row) for row in all_action_rows(2, limits.max_open, limits.max_consecutive, limits.max_actions(2))]
     width = max(map(len, trees))
     actions = np.array([[*tree, *[Action.NOP] * (width - len(tree))] for tree in trees])
-    scores, _ = grammar(actions, text.repeat(len(trees), 0), limits)
+    scores, _ = given_trees(grammar, actions, text.repeat(len(trees), 0), limits)
     probable = scores.log_policy.sum(1).exp()
     assert probable.sum().item() == pytest.approx(1)
     draws = 8000
