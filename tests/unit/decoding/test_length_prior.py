@@ -35,16 +35,6 @@ def test_tables_are_those_of_loops(pairs):
         np.testing.assert_allclose(table[source], [math.log(p) if p else FORBIDDEN for p in seen], atol=1e-12)
 
 
-def test_lengths_of_which_the_data_say_nothing_take_no_prior():
-    """Shorter than any sentence, longer than any, and between: a model is left to itself there."""
-    words = dictionary(16)
-    models, batch = [Toy(words, 0)], batch_of(words, [1, 4, 7])
-    table = table_of([(5, 7)] * 20 + [(6, 2)] * 20)
-    plain, own = (generator_of(models, 4, each).generate(models, batch) for each in (None, table))
-    for one, other in zip(plain, own, strict=True):
-        assert [h["tokens"].tolist() for h in one] == [h["tokens"].tolist() for h in other]
-
-
 def test_very_long_sentences_are_not_told_apart():
     table = table_of([(3, 4), (5000, 6000), (7000, 6000)])
     assert table.shape == (LONGEST + 2, LONGEST + 2)
@@ -168,14 +158,17 @@ def test_with_a_wide_beam_the_best_of_all_translations_is_found(members, left_pa
         assert float(beam[0]["score"]) == pytest.approx(score, abs=1e-5)
 
 
+# shorter than any sentence, longer than any, and between: a model is left to itself there
+UNSEEN = [1, 4, 7], table_of([(5, 7)] * 20 + [(6, 2)] * 20)
+
+
+@pytest.mark.parametrize(("lengths", "table"), [([3, 1, 5, 2], np.zeros((3, 4))), UNSEEN], ids=["zeros", "unseen"])
 @pytest.mark.parametrize("beam", [1, 8])
-def test_a_prior_of_nothing_is_fairseqs_search(beam):
+def test_a_prior_of_nothing_is_fairseqs_search(beam, lengths, table):
     words = dictionary(16)
     for seed in range(5):
-        models = [Toy(words, seed)]
-        batch = batch_of(words, [3, 1, 5, 2])
-        plain = generator_of(models, beam).generate(models, batch)
-        own = generator_of(models, beam, np.zeros((3, 4))).generate(models, batch)
+        models, batch = [Toy(words, seed)], batch_of(words, lengths)
+        plain, own = (generator_of(models, beam, each).generate(models, batch) for each in (None, table))
         for one, other in zip(plain, own, strict=True):
             assert [h["tokens"].tolist() for h in one] == [h["tokens"].tolist() for h in other]
             assert [float(h["score"]) for h in one] == [float(h["score"]) for h in other]

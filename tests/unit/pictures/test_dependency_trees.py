@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from corpora import random_heads
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from matplotlib import pyplot as plt
+from strategies import projective_trees
 
 from fairseq_syntax.pictures.arcs import OTHER
 from fairseq_syntax.pictures.attention_maps import draw_annotations, draw_attention, draw_heat_map, draw_positions
@@ -73,22 +73,10 @@ def test_forty_words_do_not_overlap_and_every_arc_is_there():
     assert dashed == {f"arc-{i}" for i in range(40) if heads[i] != gold[i]}
 
 
-def projective_heads(rng, low, high, head=-1):
-    """Heads of a random projective tree over the words from `low` to `high` - 1."""
-    if low >= high:
-        return {}
-    root = rng.randrange(low, high)
-    heads, places = {root: head}, sorted(rng.choices(range(low, root + 1), k=2))
-    for start, end in [(low, places[0]), (places[0], places[1]), (places[1], root), (root + 1, high)]:
-        heads |= projective_heads(rng, start, end, root)
-    return heads
-
-
 @settings(max_examples=20, deadline=None)
-@given(st.integers(0, 10**6), st.integers(1, 12))
-def test_arcs_of_a_projective_tree_do_not_meet(seed, size):
-    heads = projective_heads(random.Random(seed), 0, size)
-    figure = draw_tree(WORDS[:size], [heads[word] for word in range(size)], labels=["x"] * size)
+@given(projective_trees())
+def test_arcs_of_a_projective_tree_do_not_meet(heads):
+    figure = draw_tree(WORDS[: len(heads)], heads, labels=["x"] * len(heads))
     uprights, tops = [], []
     for arc in figure.axes[0].patches:
         vertices = arc._path_original.vertices

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import dependency_trees as oracle
 from oracles.forests import climbs_out
+from strategies import projective_trees
 
 from fairseq_syntax.trees.conllu import ROOT
 from fairseq_syntax.trees.spanning import chu_liu_edmonds, eisner
@@ -69,19 +70,12 @@ def test_longer_sentences_with_networkx(seed, words):
     assert oracle.tree_score(heads, arcs, roots) == pytest.approx(best)
 
 
-@given(st.integers(0, 10**6), st.integers(1, 30))
-def test_projective_tree_is_found_again(seed, words):
+@given(projective_trees(max_words=30), st.integers(0, 10**6))
+def test_projective_tree_is_found_again(heads, seed):
     """A long projective tree whose arcs score highest is the best tree for all."""
-    random = np.random.default_rng(seed)
-    arcs, roots = random_scores(seed, words)
-    heads, spans = [ROOT] * words, [(0, words, ROOT)]
-    while spans:
-        first, end, above = spans.pop()
-        if first < end:
-            word = int(random.integers(first, end))
-            heads[word] = above
-            (roots if above == ROOT else arcs[:, above])[word] += 20
-            spans += [(first, word, word), (word + 1, end, word)]
+    arcs, roots = random_scores(seed, len(heads))
+    for word, head in enumerate(heads):
+        (roots if head == ROOT else arcs[:, head])[word] += 20
     assert eisner([arcs], [roots]) == chu_liu_edmonds([arcs], [roots]) == [heads]
 
 

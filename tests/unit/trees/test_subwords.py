@@ -97,14 +97,6 @@ def byte_pieces():
     return sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
 
 
-def test_byte_pieces_are_put_together(byte_pieces):
-    line = "the 猫 and ß猫x 🐈 ."
-    tokens = byte_pieces.encode(line, out_type=str)
-    assert sum(token.startswith("<0x") for token in tokens) > 10
-    words, word_of_token = join_subwords(tokens, "sentencepiece")
-    assert words == line.split() and len(word_of_token) == len(tokens)
-
-
 @given(st.lists(st.integers(0x21, 0xFF), min_size=1, max_size=6))
 def test_bytes_that_are_no_text_are_those_of_sentencepiece(byte_pieces, content):
     tokens = [MARK, *(f"<0x{byte:02X}>" for byte in content)]
