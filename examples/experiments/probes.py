@@ -19,8 +19,8 @@ from pathlib import Path
 from fairseq_syntax.experiment import Experiment
 from fairseq_syntax.experiment.plan import Plan, PlanError
 from fairseq_syntax.experiment.records import describe
-from fairseq_syntax.experiment.run import Run, RunError, load
-from fairseq_syntax.experiment.schedule import at_once, chosen_runs, held_folder
+from fairseq_syntax.experiment.run import Run, RunError, at_once, load
+from fairseq_syntax.experiment.schedule import chosen_runs, held_folder
 from fairseq_syntax.files import written
 from fairseq_syntax.tools.verb import Verb, positive
 
@@ -92,7 +92,7 @@ class Question:
 
     def command(self, checkpoint: Path, answer: Path) -> list[str]:
         """What is to be run."""
-        kind, out = self.run.system.trees, self.run.out
+        kind, out = self.run.system.trees or "", self.run.out
         folder = out / ("corpus" if kind == "gold" else kind)
         parser = ["--parser", "conllu", "--parser-model", str(folder / self.probe.trees)] if kind else []
         return [

@@ -7,20 +7,22 @@ for record in Experiment("study").run():
 
 import os
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 
-from . import corpus, schedule
+from . import corpus
 from .answer import answer, expectation
+from .budget import duration, fit_budget, minutes_left, read_budget, time_updates, write_budget
 from .plan import NAME, PlanError, read_plan
-from .run import Run, RunError, load, read_records
-from .settings import begin, fit_budget
+from .run import Run, RunError, load, read_records, say
+from .schedule import chosen_runs, held_folder, prepare_by_script, run_all
+from .settings import begin
 
 
 def default_jobs(gpu: bool) -> int:
     """Trainings at a time: one per core, or one that has the GPU for itself."""
-    if gpu:
-        return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return 1 if gpu else cores
 
 
 def refuse_ways_out(folder: Path) -> None:
@@ -39,6 +41,7 @@ class Experiment:
         output: folder of data, checkpoints, logs and reports; None: that of experiment.toml, or outputs/NAME.
         results: folder of records and translations; None: `results` in the output folder.
         trust: whether the file may run code of its own: a script that makes the data, or another --user-dir.
+        budget: time limit, such as 8h or 90m; empty: that of an earlier call, if there is one.
 
     Raises ValueError: the file is missing or wrong.
     """
@@ -49,10 +52,11 @@ class Experiment:
         output: str | Path | None = None,
         results: str | Path | None = None,
         trust: bool = False,
+        budget: str = "",
     ):
         self.trust = trust
         place = Path(place)
-        self.plan = read_plan(place / NAME if place.is_dir() else place)
+        self.plan = self.whole = read_plan(place / NAME if place.is_dir() else place)
         own = self.plan.path.parent if self.plan.path.name == NAME else Path("outputs", self.plan.name)
         self.out = Path(output or own).resolve()
         self.results = Path(results).resolve() if results else self.out / "results"
@@ -60,10 +64,12 @@ class Experiment:
         refuse_ways_out(self.out)
         if not self.results.is_relative_to(self.out):
             refuse_ways_out(self.results)
+        self.budget = read_budget(self.out, budget)
+        self.plan = self.whole.within(self.budget.seeds, self.budget.updates)
 
     def runs(self, only: Sequence[str] = (), gpu: bool = False) -> list[Run]:
         """The runs, or those that are named: systems, or runs such as pascal-2. Raises ValueError: a wrong record."""
-        runs = schedule.chosen_runs(self.plan, self.out, self.results, only, () if gpu else ("--cpu",))
+        runs = chosen_runs(self.plan, self.out, self.results, only, () if gpu else ("--cpu",))
         read_records(self.plan, self.results, {run.record for run in runs})
         return runs
 
@@ -78,25 +84,22 @@ class Experiment:
         """
         self._check_trust()
         corpus.check_needs(self.plan, self.out, runs)
-        with schedule.held_folder(self.out) as held:
+        with held_folder(self.out) as held:
             if self.plan.corpus is not None:
                 corpus.prepare(self.plan, self.out)
             elif not (self.out / "prepared").exists():
-                schedule.prepare_by_script(self.plan, self.out, held)
+                prepare_by_script(self.plan, self.out, held)
                 (self.out / "prepared").touch()
 
-    def run(
-        self, only: Sequence[str] = (), jobs: int | None = None, gpu: bool = False, every: float = 60
-    ) -> list[dict]:
+    def run(self, only: Sequence[str] = (), jobs: int | None = None, gpu: bool = False) -> list[dict]:
         """Prepare, train, translate and score what has no record; returns all records. What failed is in `failed`.
 
-        The data are made and updates timed first, and what fits into the budget is written into the file.
+        The data are made and updates timed first, and what fits into the budget is chosen.
 
         Args:
             only: see `runs`.
             jobs: trainings at a time, with one thread each; None for `default_jobs`.
             gpu: train and translate on a GPU.
-            every: seconds between two lines of progress.
 
         Raises ValueError: the data cannot be made, or a record is wrong.
         """
@@ -105,30 +108,36 @@ class Experiment:
         if left := [run for run in runs if not run.record.exists()]:
             if not (self.out / "prepared").exists():
                 for line in expectation(self.plan):
-                    schedule.say(line)
+                    say(line)
             self.prepare(len(left))
-            with schedule.held_folder(self.out):
-                # a budget is that of all
-                timed = schedule.time_updates(self.runs((), gpu) if self.plan.budget.time else left, jobs)
-                self._fit(jobs, gpu, timed)
+            with held_folder(self.out):
+                self._fit(left, jobs, gpu)
             runs = self.runs(only, gpu)
-            schedule.estimate([run for run in runs if not run.record.exists()], jobs)
-            self.failed = schedule.run_all(runs, jobs, every)
+            left = [run for run in runs if not run.record.exists()]
+            if minutes := minutes_left(left, jobs):
+                about = "at most" if any(run.family.patience for run in left) else "about"
+                end = datetime.now() + timedelta(minutes=minutes)
+                say(f"{len(left)} runs, {jobs} at a time: {about} {duration(minutes)}, until {end:%a %H:%M}")
+            self.failed = run_all(runs, jobs)
         return [load(run.record) for run in runs if run.record.exists()]
 
-    def _fit(self, jobs: int, gpu: bool, timed: bool) -> None:
-        """Make the plan fit its budget, if that is new, or nothing has begun and updates were timed anew."""
-        whole = read_plan(self.plan.path, whole=True)
-        runs = schedule.chosen_runs(whole, self.out, self.results, (), () if gpu else ("--cpu",))
-        if whole.budget.time and (not whole.budget.seeds or (timed and not any(run.begun for run in runs))):
-            schedule.say(f"budget {whole.budget.time}: {fit_budget(whole, runs, jobs)}")
-        self.plan = read_plan(self.plan.path)
+    def _fit(self, left: list[Run], jobs: int, gpu: bool) -> None:
+        """Time updates, and make the plan fit its budget, which is that of all runs, if that was not done before."""
+        self.budget = read_budget(self.out)  # another process may have done it
+        fits = not self.budget.time or self.budget.systems == len(self.whole.systems)
+        runs = chosen_runs(self.whole, self.out, self.results, (), () if gpu else ("--cpu",))
+        time_updates(left if fits else runs, jobs)
+        if not fits:
+            self.budget = write_budget(self.out, fit_budget(self.budget, self.whole, runs, jobs))
+            fitted, seeds = self.budget, len(self.whole.seeds)
+            say(f"budget {fitted.time}: {fitted.seeds} of {seeds} seeds, {fitted.updates}% of the updates")
+        self.plan = self.whole.within(self.budget.seeds, self.budget.updates)
 
     def answer(self) -> list[str]:
         """Write the reports; see `answer.answer`. Raises ValueError: the data, and so the references, are not here."""
         if not (self.out / "prepared").exists():
             raise PlanError(f"{self.out}: the data are missing; to compare, give the --output that has them")
-        with schedule.held_folder(self.out, "lock-of-reports"):
+        with held_folder(self.out, "lock-of-reports"):
             return answer(self.plan, self.out, self.results)
 
     def model(self, system: str | None = None, ensemble: bool = False) -> tuple[str, str]:
@@ -153,8 +162,6 @@ class Experiment:
         for run in chosen:
             if not run.checkpoint.is_file():
                 raise PlanError(f"{run.checkpoint}: the checkpoint is missing; give the folder where it was trained")
-            if not (run.checkpoint.parent / "generation.json").exists():  # of a version that kept none
-                run.keep_search()
         return str(best.data), os.pathsep.join(str(run.checkpoint) for run in chosen)
 
 

@@ -4,12 +4,15 @@ import json
 import re
 import shlex
 import tomllib
-from collections.abc import Iterator
-from dataclasses import field, fields, replace
+from dataclasses import field, replace
 from pathlib import Path
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, PositiveInt, TypeAdapter, ValidationError, model_validator
 from pydantic.dataclasses import dataclass as typed
+
+from ..data.parsers import ParserOptions
+from ..trees.text import quoted
 
 NAME = "experiment.toml"
 """The file in the folder of an experiment."""
@@ -17,10 +20,27 @@ NAME = "experiment.toml"
 USER_DIR = Path(__file__).resolve().parents[1]
 CHECKOUT = USER_DIR.parent
 # linear: the head of each word is the one before it; ud: of a parser of Universal Dependencies
-TREES = ("gold", "parser", "random", "linear", "ud")
+Trees = Literal["gold", "parser", "random", "linear", "ud"]
 # those that are made of the parser's: kind -> `perturb --trees`
 PERTURBED = {"linear": "right", "random": "random"}
 _CHECKED = ConfigDict(extra="forbid")  # what is not a field is refused
+
+
+def _inside(path: str) -> str:
+    if Path(path).is_absolute() or ".." in Path(path).parts:
+        raise ValueError("leads out of the output folder")
+    return path
+
+
+def _quoted(options: str) -> str:
+    shlex.split(options)
+    return options
+
+
+# of files and folders
+Name = Annotated[str, Field(pattern=r"^[^./\\][^/\\]*$")]
+Inside = Annotated[str, AfterValidator(_inside)]
+Options = Annotated[str, AfterValidator(_quoted)]
 
 
 class PlanError(ValueError):
@@ -42,12 +62,12 @@ class Family:
         baseline: the system that the others are tested against, or none.
     """
 
-    train: str
-    generate: str
-    max_updates: int
+    train: Options
+    generate: Options
+    max_updates: PositiveInt
     annealed: bool = False
     patience: int = 0
-    data: str = "data-bin-{trees}"
+    data: Inside = "data-bin-{trees}"
     characters: bool = False
     baseline: str = ""
 
@@ -64,9 +84,9 @@ class Split:
     """
 
     subset: str
-    reference: str
-    source: str = ""
-    labels: str = ""
+    reference: Inside
+    source: Inside = ""
+    labels: Inside = ""
 
 
 @typed(frozen=True, config=_CHECKED)
@@ -108,30 +128,8 @@ class Cleaning:
     repeated: bool = True
 
 
-@typed(frozen=True, config=_CHECKED)
-class Budget:
-    """A limit of time, and as much of the experiment as fits into it; see `settings.fit_budget`.
-
-    Fields:
-        time: such as 8h or 90m; empty: no limit.
-        seeds: the first so many seeds; 0: all.
-        updates: percent of each family's `max_updates`.
-    """
-
-    time: str = ""
-    seeds: int = 0
-    updates: int = 100
-
-    def minutes(self) -> float:
-        """The limit. Raises PlanError: it is not a time."""
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)([hm])", self.time)
-        if not found or not float(found[1]):
-            raise PlanError(f"budget: {self.time!r} is not a time such as 8h or 90m")
-        return float(found[1]) * (60 if found[2] == "h" else 1)
-
-
-@typed(frozen=True, config=_CHECKED)
-class Text:
+@typed(config=_CHECKED)
+class Text(ParserOptions):
     """How raw text becomes pieces and trees: options of `fairseq-syntax preprocess --raw`; `joined`: dictionary."""
 
     source_tokenizer: str = ""
@@ -141,11 +139,6 @@ class Text:
     subword_size: int = 8000
     joined: bool = True
     parser: str = "none"
-    parser_model: str = ""
-    parser_tagger: str = ""
-    parser_language: str = ""
-    parser_dir: str = ""
-    parser_device: str = ""
 
 
 @typed(frozen=True, config=_CHECKED)
@@ -156,7 +149,7 @@ class System:
         name: in tables and names of files.
         family: by name.
         options: of fairseq-train, beyond the family's; $OUT is the output folder.
-        trees: what it reads: one of TREES, or nothing.
+        trees: what it reads: some trees, or nothing.
         seeds: instead of the table's.
         paper: what its paper says it gains over the baseline, in BLEU, and where.
         control: a system that lacks its syntax alone, such as one with random trees; it is tested against that as well
@@ -165,8 +158,8 @@ class System:
 
     name: str
     family: str
-    options: str
-    trees: str = ""
+    options: Options
+    trees: Trees | None = None
     seeds: tuple[int, ...] = ()
     paper: str = ""
     control: str = ""
@@ -185,24 +178,34 @@ class Plan:
         detokenize: tokenizer and language of translations in tokens whose references are raw text; nothing where
             those are in tokens as well, or the data have a recipe of the text.
         tokenize: sacrebleu's tokenizer, for BLEU.
-        budget: a limit of time.
     """
 
-    name: str
+    name: Name
     path: Path
     seeds: tuple[int, ...]
-    families: dict[str, Family]
-    systems: dict[str, System]
-    splits: dict[str, Split] = field(default_factory=dict)
+    families: dict[Name, Family]
+    systems: dict[Name, System]
+    splits: dict[Name, Split] = field(default_factory=dict)
     prepare: str = ""
-    hashed: tuple[str, ...] = ()
+    hashed: tuple[Inside, ...] = ()
     detokenize: dict[str, str] = field(default_factory=dict)
     tokenize: str = "none"
-    default_trees: str = "gold"
+    default_trees: Trees = "gold"
     corpus: Corpus | None = None
     cleaning: Cleaning = Cleaning()
-    text: Text = Text()
-    budget: Budget = Budget()
+    text: Text = field(default_factory=Text)
+
+    @model_validator(mode="after")
+    def _names_fit(self) -> "Plan":
+        baselines = {family.baseline for family in self.families.values()} - {""}
+        for name in baselines - self.systems.keys():
+            raise ValueError(f"baseline {name} is not among the systems")
+        for name, system in self.systems.items():
+            if system.family not in self.families:
+                raise ValueError(f"systems.{name}: family {system.family}; choose from {', '.join(self.families)}")
+            if system.control and system.control not in self.systems.keys() - baselines:
+                raise ValueError(f"systems.{name}: control {system.control} is a baseline, or not among the systems")
+        return self
 
     def runs(self) -> list[tuple[System, int]]:
         """All (system, seed), a seed of every system before the next."""
@@ -228,32 +231,17 @@ class Plan:
     def seeds_of(self, system: System) -> tuple[int, ...]:
         return system.seeds or self.seeds
 
-    def within_budget(self) -> "Plan":
-        """The plan with the seeds and updates of its budget."""
-        seeds, percent = self.budget.seeds or len(self.seeds), self.budget.updates
+    def within(self, seeds: int, percent: int) -> "Plan":
+        """The plan with the first so many seeds, 0 for all, and so many percent of the updates."""
         families = {
             name: replace(family, max_updates=max(family.max_updates * percent // 100, 1))
             for name, family in self.families.items()
         }
-        return replace(self, seeds=self.seeds[:seeds], families=families)
+        return replace(self, seeds=self.seeds[: seeds or None], families=families)
 
 
 # other packages, programs, what fairseq would evaluate, look up or download
 _CODE = re.compile(r"--(?:user-dir|post-save-script)\b|__|[\w\])]\s*\(|\$\{|://")
-_NAME = re.compile(r"[^./\\][^/\\]*")
-_PARTS = {"splits": Split, "families": Family, "systems": System}
-_KINDS = {**_PARTS, "corpus": Corpus, "cleaning": Cleaning, "text": Text, "budget": Budget}
-
-
-def _fault(error: ValidationError) -> str:
-    """The first fault of a file: its place, what was found, and what is allowed there."""
-    fault = error.errors()[0]
-    *inside, last = map(str, fault["loc"])
-    if fault["type"] == "unexpected_keyword_argument":
-        known = ", ".join(sorted(each.name for each in fields(_KINDS[inside[0]] if inside else Plan)))
-        return f"{'.'.join(inside)}: {last} is not a setting; choose from {known}".removeprefix(": ")
-    found = "" if fault["type"] == "missing" else f" = {fault['input']!r}"
-    return f"{'.'.join([*inside, last])}{found}: {fault['msg'][0].lower()}{fault['msg'][1:]}"
 
 
 def _inherit(path: Path, families: dict) -> None:
@@ -266,35 +254,30 @@ def _inherit(path: Path, families: dict) -> None:
         families[name] = {**families[like], **values}
 
 
-def read_plan(path: Path, whole: bool = False) -> Plan:
-    """Read a table.
-
-    Args:
-        path: of the file.
-        whole: with all seeds and updates, not those of the budget.
-
-    Raises:
-        PlanError: it cannot be read, or says something that does not fit; the message names the place.
-    """
+def read_plan(path: Path) -> Plan:
+    """Read an experiment's file. Raises PlanError: it cannot be read, or something in it does not fit."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise PlanError(f"{path}: {error}") from None
-    tables = {key: content.get(key) for key in _PARTS if isinstance(content.get(key), dict)}
-    _inherit(path, tables.get("families", {}))
-    for name, values in tables.get("systems", {}).items():
+    families, systems = (content.get(key) for key in ("families", "systems"))
+    _inherit(path, families if isinstance(families, dict) else {})
+    for name, values in systems.items() if isinstance(systems, dict) else ():
         if isinstance(values, dict):
-            control = f"{name}-linear" if f"{name}-linear" in tables["systems"] else ""
-            tables["systems"][name] = {"control": control, "name": name} | values
+            control = f"{name}-linear" if f"{name}-linear" in systems else ""
+            systems[name] = {"control": control} | values | {"name": name}
     try:
         plan = TypeAdapter(Plan).validate_json(json.dumps(content | {"path": str(path)}, default=str), strict=True)
     except ValidationError as error:
-        raise PlanError(f"{path}: {_fault(error)}") from None
+        fault = error.errors()[0]
+        place = ".".join(map(str, fault["loc"]))
+        found = "" if fault["type"] == "missing" else f" = {quoted(str(fault['input']))}"
+        said = fault["msg"].removeprefix("Value error, ")
+        raise PlanError(f"{path}: {place}{found}: {said}" if place else f"{path}: {said}") from None
     plan = _of_raw_text(plan)
-    for wrong, place, said in _faults(plan):
-        if wrong:
-            raise PlanError(f"{path}: {place}: {said}")
-    return plan if whole else plan.within_budget()
+    if "valid" not in plan.splits:
+        raise PlanError(f"{path}: splits.valid is missing; checkpoints are chosen on it")
+    return plan
 
 
 def _of_raw_text(plan: Plan) -> Plan:
@@ -316,50 +299,3 @@ def _of_raw_text(plan: Plan) -> Plan:
     codes = [] if plan.text.subword_type == "none" else ["text/codes*"]
     hashed = ["raw/*", *codes, *parsed, *(f"{kind}/*.conllu.gz" for kind in kinds)]
     return replace(plan, splits=splits, hashed=tuple(hashed), default_trees="parser")
-
-
-def _faults(plan: Plan) -> Iterator[tuple[object, str, str]]:
-    """What may be wrong in a plan that is typed: whether it is, the place, and what is said of it."""
-    trees, baselines = ", ".join(TREES), {family.baseline for family in plan.families.values()} - {""}
-    # names of files and folders are made of these, and what is read lies in the output folder
-    for kind, names in {"systems": plan.systems, "families": plan.families, "splits": plan.splits}.items():
-        for name in names:
-            yield not _NAME.fullmatch(name), f"{kind}.{name!r}", "give a name without / and \\ that begins with no dot"
-    wrong = "/" in plan.name or plan.name in ("", ".", "..")
-    yield wrong, f"name = {plan.name!r}", "give a name without /"
-    inside = [path for split in plan.splits.values() for path in (split.reference, split.source, split.labels)]
-    for path in (*inside, *plan.hashed, *(family.data for family in plan.families.values())):
-        yield Path(path).is_absolute() or ".." in Path(path).parts, repr(path), "leads out of the output folder"
-    for name, family in plan.families.items():
-        where, base = f"families.{name}", family.baseline
-        for options in (family.train, family.generate):
-            yield (fault := _unquoted(options)), where, f"options: {fault}"
-        braces = set("{}") & set(family.data.replace("{trees}", ""))
-        yield braces, where, f"data = {family.data!r}: may have no braces but {{trees}}"
-        yield family.max_updates < 1, where, f"max_updates = {family.max_updates}: give 1 or more"
-        yield base and base not in plan.systems, where, f"baseline {base} is not among the systems"
-    for name, system in plan.systems.items():
-        where, control = f"systems.{name}", system.control
-        known = ", ".join(plan.families)
-        yield system.name != name, where, f"name = {system.name!r}: is that of the table; leave it out"
-        yield system.family not in plan.families, where, f"family {system.family}; choose from {known}"
-        wrong = system.trees not in ("", *TREES)
-        yield wrong, where, f"trees = {system.trees!r}; choose from {trees}, or leave it out"
-        yield (fault := _unquoted(system.options)), where, f"options: {fault}"
-        yield control and control not in plan.systems, where, f"control {control} is not among the systems"
-        yield control in baselines, where, f"control {control} is a baseline, which others are compared with anyway"
-    wrong = plan.default_trees not in TREES
-    yield wrong, "default_trees", f"default_trees = {plan.default_trees!r}; choose from {trees}"
-    yield "valid" not in plan.splits, "splits", "splits.valid is missing; checkpoints are chosen on it"
-    budget = plan.budget
-    right = not budget.time or (budget.seeds >= 0 and 1 <= budget.updates <= 100 and budget.minutes())
-    yield not right, "budget", "give seeds of 0 or more, and 1 to 100 percent of the updates"
-
-
-def _unquoted(options: str) -> str:
-    """What is wrong with the quotes of options, or nothing."""
-    try:
-        shlex.split(options)
-    except ValueError as error:
-        return str(error)
-    return ""

@@ -6,17 +6,16 @@ the last epoch.
 
 import ctypes
 import json
-import multiprocessing
 import os
-import re
 import shlex
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -26,7 +25,7 @@ from ..data.text.tokenizers import load_detokenizer
 from ..evaluate.corpus import read_output
 from ..evaluate.schemas import Run as Record
 from ..evaluate.schemas import read_json
-from ..files import lock, written
+from ..files import lock, staged, written
 from ..trees.characters import to_text
 from ..trees.text import read_lines
 from .plan import CHECKOUT, USER_DIR, Family, Plan, PlanError, System
@@ -34,70 +33,30 @@ from .records import COMMIT, commit, describe, environment, hashes, read_log, sc
 
 _SHARED = "--num-workers 0 --log-format json --log-interval 50 --no-progress-bar".split()
 _OUT = "@OUT@"  # what shells read as it is
-_NO_MEMORY = re.compile("out of memory|OutOfMemory|allocate memory", re.IGNORECASE)
-_UPDATES = re.compile(r'train_inner .*"num_updates": "(\d+)"')
 
-_children: set[subprocess.Popen] = set()
-_interrupted = threading.Event()  # nothing is started any more
-_starting = threading.Lock()  # held from the look at `_interrupted` until a child is among `_children`
+_interrupted = threading.Event()  # what runs is ended, and nothing is started any more
 
 
 class RunError(ValueError):
-    """A command of a run failed; the message says which and how its log ends."""
+    """A step of an experiment failed; the message says which, and why."""
 
 
 class Interrupted(RunError):
-    """A command was ended, or not begun, by `end_children`."""
+    """A command was ended, or not begun, because of an interrupt."""
 
 
-def allow_children() -> None:
-    """Let threads start commands; see `end_children`."""
-    _interrupted.clear()
+def say(what: str) -> None:
+    """Tell the user how the work goes."""
+    print(what, file=sys.stderr, flush=True)
 
 
-def end_children() -> None:
-    """End the commands that threads have started, and let them start no others."""
-    with _starting:
-        _interrupted.set()
-    for child in list(_children):
-        _end(child)
-
-
-def _end(child: subprocess.Popen) -> None:
-    """End a child, and what it has started."""
-    with suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
+def reason(error: Exception) -> str:
+    """What went wrong, for the user: the class of an error stands before words that were not meant for him."""
+    return str(error) if isinstance(error, (OSError, ValueError)) else f"{type(error).__name__}: {error}"
 
 
 # found before there are threads: a child may have to wait for ever for a lock that one of them held
 PRCTL = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
-
-
-def call(command: list[str], out: IO | int, errors: IO | int | None, **more) -> int:
-    """The exit status of a command, which ends with this process. 127 if there is no such program.
-
-    Raises Interrupted: by or after `end_children`.
-    """
-    more = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": errors, "env": environment()} | more
-    with _starting:
-        if _interrupted.is_set():
-            raise Interrupted("interrupted")
-        try:
-            # Ctrl-C is for this process, which ends the child
-            child = subprocess.Popen(command, preexec_fn=_die_with_parent, start_new_session=True, **more)
-        except FileNotFoundError:
-            return 127
-        _children.add(child)
-    try:
-        status = child.wait()
-    finally:
-        _children.discard(child)
-        if child.returncode is None:
-            _end(child)
-            child.wait()
-    if _interrupted.is_set():
-        raise Interrupted("interrupted")
-    return status
 
 
 def _die_with_parent() -> None:  # in the child: whoever kills the experiment kills its trainings, too
@@ -105,37 +64,43 @@ def _die_with_parent() -> None:  # in the child: whoever kills the experiment ki
         PRCTL(1, signal.SIGKILL)
 
 
-def in_a_child(function: Callable[..., None], *arguments) -> None:
-    """Call a function in a child process, which ends with this one, so that its memory is free afterwards.
+def call(command: list[str], out: IO | int, errors: IO | int | None, **more) -> int:
+    """The exit status of a command, which ends with this process. 127 if there is no such program.
 
-    Raises RunError: the function raises an error, whose words the message has, or the child was killed.
+    Raises Interrupted: the workers of `at_once` are ended.
     """
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-
-    def work() -> None:
-        _die_with_parent()
+    more = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": errors, "env": environment()} | more
+    if not _interrupted.is_set():
         try:
-            function(*arguments)
-            sender.send(None)
-        except KeyboardInterrupt:
-            sender.send(KeyboardInterrupt())
-        except BaseException as error:  # its words alone, since not every error can be pickled
-            foreseen = isinstance(error, (ValueError, OSError))
-            sender.send(RunError(str(error) if foreseen else f"{type(error).__name__}: {error}"))
+            # Ctrl-C is for this process, which ends the child
+            child = subprocess.Popen(command, preexec_fn=_die_with_parent, start_new_session=True, **more)
+        except FileNotFoundError:
+            return 127
+        try:
+            while child.poll() is None and not _interrupted.wait(0.1):
+                pass
+        finally:
+            if child.poll() is None:  # and what it has started
+                os.killpg(child.pid, signal.SIGKILL)
+                child.wait()
+    if _interrupted.is_set():
+        raise Interrupted("interrupted")
+    return child.returncode
 
-    child = context.Process(target=work)
-    child.start()
-    sender.close()
+
+@contextmanager
+def at_once(jobs: int) -> Iterator[ThreadPoolExecutor]:
+    """So many workers; after an interrupt or an error, what they have started is ended."""
     try:
-        error = receiver.recv()
-    except EOFError:
-        error = RunError("a process was killed (out of memory?)")
+        with ThreadPoolExecutor(jobs) as pool:
+            try:
+                yield pool
+            except BaseException:
+                _interrupted.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
     finally:
-        child.terminate()
-        child.join()
-    if error is not None:
-        raise error
+        _interrupted.clear()
 
 
 @dataclass
@@ -180,31 +145,10 @@ class Run:
         """Whether there is anything of it."""
         return self.folder.exists() or self.record.exists()
 
-    def updates(self) -> int:
-        """How many updates it has been trained for, by its log."""
-        log = self.folder / "train.log"
-        made = _UPDATES.findall(log.read_text(encoding="utf8", errors="replace")) if log.exists() else []
-        return int(made[-1]) if made else 0
-
     def sentences(self) -> dict[str, int]:
         """Number of sentences of each split."""
         paths = {name: self.out / split.reference for name, split in self.plan.splits.items()}
         return {name: path.read_bytes().count(b"\n") if path.is_file() else 0 for name, path in paths.items()}
-
-    def translated(self) -> int:
-        """How many sentences it has translated so far."""
-        return sum(path.read_bytes().count(b"\nH-") for path in self.folder.glob("*.generated*"))
-
-    def status(self) -> str:
-        """How far it is, in a few words."""
-        if self.trained:
-            return f"translated {self.translated():,} of {sum(self.sentences().values()):,} sentences"
-        if not (made := self.updates()):
-            return "starting"
-        curve = read_log(self.folder / "train.log")["curve"]
-        # some losses include those of other tasks
-        better = f", valid nll_loss {curve[-1].get('nll_loss', curve[-1]['loss']):.3f}" if curve else ""
-        return f"{made:,} of {self.family.max_updates:,} updates{better}"
 
     @property
     def family(self) -> Family:
@@ -315,23 +259,13 @@ class Run:
 
     def call(self, command: list[str], log: Path, output: Path | None = None) -> None:
         """Run a command; what it says is added to `log`, its standard output goes to `output` if there is one."""
-        partial = output and output.with_name(output.name + ".partial")
-        with open(log, "ab") as errors:
+        with open(log, "ab") as errors, ExitStack() as files:
             errors.write(f"+ {shlex.join(command)}\n{COMMIT}{commit()}\n".encode())
             errors.flush()
-            out = open(partial, "wb") if partial else errors
-            try:
-                status = call(command, out, errors)
-            finally:
-                if partial:
-                    out.close()
-        if status:
-            lines = log.read_text(encoding="utf8", errors="replace").splitlines()
-            full = any(_NO_MEMORY.search(line) for line in lines[-30:]) or status == -signal.SIGKILL
-            advice = "; for the whole family, halve --max-tokens and give --update-freq 2" if full else ""
-            raise RunError(f"{command[0]} ended with {status}; {log} ends: {lines[-1][:300]}{advice}")
-        if partial:
-            partial.replace(output)
+            out = files.enter_context(open(files.enter_context(staged(output)), "wb")) if output else errors
+            if status := call(command, out, errors):
+                lines = log.read_text(encoding="utf8", errors="replace").splitlines()
+                raise RunError(f"{command[0]} ended with {status}; {log} ends: {lines[-1][:300]}")
 
     def _translate(self, subset: str, goal: Path) -> None:
         """Write translations of a subset in its order, unless they are there and the command has not changed."""
@@ -339,11 +273,9 @@ class Run:
         made_by, asked = goal.with_suffix(".command"), self.relative(command) + "\n"
         if not made_by.exists() or made_by.read_text(encoding="utf8") != asked:
             generated = goal.with_suffix(".generated")
-            for old in (made_by, generated):
-                old.unlink(missing_ok=True)
+            made_by.unlink(missing_ok=True)
             self.call(command, self.folder / "generate.log", generated)
-            hypotheses = read_output(generated).hypotheses
-            lines = [hypotheses[i].text for i in sorted(hypotheses)]
+            lines = [text for _, text in sorted(read_output(generated).hypotheses.items())]
             if self.plan.detokenize and not (self.data / RECIPE).exists():
                 detokenize = load_detokenizer(self.plan.detokenize["tokenizer"], self.plan.detokenize["language"])
                 lines = [detokenize(line.split()) for line in lines]
@@ -353,26 +285,12 @@ class Run:
                 file.writelines(line + "\n" for line in lines)
             made_by.write_text(asked, encoding="utf8")
 
-    def _end(self, updates: int) -> str:
-        """Why training ended."""
-        if updates < self.family.max_updates:
-            return "itself"
-        return "schedule" if self.family.annealed else "cap"
-
-    def _publish(self, files: dict[str, str]) -> None:
-        """Put the translations, and then the record, into the folder of results.
-
-        Raises RunError: another machine, which may share the folder, has put one there: it stays as it is.
-        """
-        if self.record.exists():
-            raise RunError(f"{self.record}: written by another process in the meantime; this run's record is discarded")
-        for name in sorted(files, key=self.record.name.__eq__):
-            with written(str(self.results / name)) as file:
-                file.write(files[name])
-
     def _write(self, translating: float) -> None:
-        """Write the record, and the translations beside it. RunError: somebody else has written one in the meantime."""
-        log = read_log(self.folder / "train.log")
+        """Write the translations, and then the record.
+
+        Raises RunError: another machine, which may share the folder, has written a record: it stays as it is.
+        """
+        log, ends = read_log(self.folder / "train.log"), "schedule" if self.family.annealed else "cap"
         record = {
             "corpus": self.plan.name,
             "system": self.system.name,
@@ -383,18 +301,21 @@ class Run:
             **describe(self.device),
             "sha256": self.hashes(),
             **log,
-            "stopped": self._end(log["updates"]),
+            "stopped": ends if log["updates"] >= self.family.max_updates else "itself",
             "checkpoint": {"chosen": self.checkpoint.stem},
             "scores": {},
         }
         record["minutes"]["translate"] = round(translating / 60, 1)
-        packed = {}
+        if self.record.exists():
+            raise RunError(f"{self.record}: written by another process in the meantime; this run's record is discarded")
         for name, split in self.plan.splits.items():
-            hypotheses = list(read_lines(self.folder / f"{name}.txt"))
-            record["scores"][name] = scores(hypotheses, self.out, split, self.plan.tokenize)
+            hyps = list(read_lines(self.folder / f"{name}.txt"))
+            record["scores"][name] = scores(hyps, self.out, split, self.plan.tokenize)
             if name != "valid":
-                packed[f"{self.name}.{name}.txt.gz"] = "".join(line + "\n" for line in hypotheses)
-        self._publish({self.record.name: json.dumps(record, indent=1, ensure_ascii=False) + "\n", **packed})
+                with written(str(self.results / f"{self.name}.{name}.txt.gz")) as file:
+                    file.writelines(line + "\n" for line in hyps)
+        with written(str(self.record)) as file:
+            file.write(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 
 def read_records(plan: Plan, results: Path, only: Collection[Path] | None = None) -> list[dict]:
@@ -421,22 +342,17 @@ def read_records(plan: Plan, results: Path, only: Collection[Path] | None = None
                 raise PlanError(
                     f"{path}: trained on another {name} than {where} (sha256); remove the record of the older data"
                 )
-        for name in plan.splits.keys() ^ record["scores"].keys():
-            raise PlanError(f"{path}: it and {plan.path} do not both have {name}; remove the record to run it again")
-        for name in plan.splits:
-            signature = record["scores"][name]["BLEU"]["signature"]
-            if f"tok:{plan.tokenize}" not in signature:
-                raise PlanError(
-                    f"{path}: BLEU of {name} is {signature}, but {plan.path} has tokenize = {plan.tokenize!r}; restore "
-                    "it, or remove the record to score again"
-                )
+        differing = list(plan.splits.keys() ^ record["scores"].keys())
+        tokenizers = {split["BLEU"]["signature"] for split in record["scores"].values()}
+        differing += [signature for signature in tokenizers if f"tok:{plan.tokenize}" not in signature]
         for verb, now in runs[path].commands().items():
             then = record["commands"].get(verb, "").replace("--cpu ", "", 1)
-            if then != now:
-                raise PlanError(
-                    f"{path}: fairseq-{verb} had other options than {plan.path} has; remove the record and run it "
-                    f"again, or restore the old ones in the file. The record's: {then}"
-                )
+            differing += [f"fairseq-{verb} had other options: {then}"] if then != now else []
+        if differing:
+            raise PlanError(
+                f"{path}: {plan.path} has changed since ({'; '.join(differing)}); restore it, or remove the record to "
+                "run it again"
+            )
     return list(found.values())
 
 

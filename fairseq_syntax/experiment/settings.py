@@ -1,19 +1,16 @@
 """The first file of an experiment: settings for a corpus of this size, and the systems that are asked for."""
 
 import json
-import math
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ..data.text.languages import language_of
-from ..files import staged
+from ..files import written
 from ..trees.text import read_lines
 from .corpus import check, text_of
-from .plan import NAME, Budget, Corpus, Plan, PlanError, Text, read_plan
-from .run import Run
-from .schedule import duration, minutes_left
+from .plan import NAME, Corpus, Plan, PlanError, Text, read_plan
 
 
 @dataclass(frozen=True)
@@ -93,7 +90,7 @@ _FILE = """\
 name = {name}
 seeds = [1, 2, 3]                # each system is trained with these
 tokenize = {tokenize}            # sacrebleu's, for BLEU of detokenized text
-{budget}
+
 [corpus]
 {corpus}
 [cleaning]                       # of training pairs; nothing is left out of the other sets
@@ -166,73 +163,49 @@ def with_rivals(systems: Sequence[str], controls: bool, parsed: bool) -> list[st
     return list(dict.fromkeys(found))
 
 
-def begin(
-    folder: Path, corpus: dict, text: dict, systems: Sequence[str] = (), controls: bool = False, budget: str = ""
-) -> list[str]:
-    """Write the file of an experiment, or change the one in its folder; returns what was done, for the user.
+def begin(folder: Path, corpus: dict, text: dict, systems: Sequence[str] = (), controls: bool = False) -> list[str]:
+    """Write the file of an experiment, or add systems to the one in its folder; returns what was done, for the user.
 
     Args:
         folder: of the experiment, or a file like its experiment.toml.
         corpus, text: fields of `Corpus` and of `Text`; what is not among them has its default, or stays.
         systems: of `SYSTEMS`; none: pascal, or those of the file.
         controls: those of the systems, too.
-        budget: see `Budget`.
 
     Raises ValueError: the training text is not parallel, there is no such system, or the file is of another text;
     FileNotFoundError: a text is not there.
     """
     path = folder / NAME if folder.suffix != ".toml" else folder
-    if budget:
-        Budget(budget).minutes()
     if not path.exists():
-        write_plan(path, Corpus(**corpus), Text(**{"parser": "stanza"} | text), systems or ["pascal"], controls, budget)
+        write_plan(path, Corpus(**corpus), Text(**{"parser": "stanza"} | text), systems or ["pascal"], controls)
         return [f"{path}: written; edit it to change what is trained"]
-    plan, said = read_plan(path, whole=True), []
-    made = (path.parent / "prepared").exists()
+    plan = read_plan(path)
     for given, own in ((corpus, plan.corpus), (text, plan.text)):
         for name, value in given.items():
             if (there := getattr(own, name, None)) != value:
-                content = path.read_text(encoding="utf-8")
-                line = re.search(rf"^{name} = .*$", content, re.MULTILINE)
-                if own is plan.text and line and not made:  # the first check of it may have failed
-                    _save(path, content.replace(line[0], f"{name} = {_toml(value)}"))
-                    said.append(f"{path}: {name} = {_toml(value)}")
-                    continue
                 option = {"tests": "test"}.get(name, name.replace("_", "-"))
                 raise PlanError(
-                    f"--{option}: {path} is of {_toml(there)}, of which the data are made; leave the option out, or "
-                    "name another folder"
+                    f"--{option}: {path} has {name} = {_toml(there)}; leave the option out, edit the file before data "
+                    "are made, or name another folder"
                 )
-    if systems or controls:
-        said += _add_systems(plan, systems, controls)
-    if budget and budget != plan.budget.time:
-        _save(path, _with_budget(path, Budget(budget, 0, plan.budget.updates)))
-        said.append(f"{path}: budget {budget}")
-    return said
-
-
-def _add_systems(plan: Plan, systems: Sequence[str], controls: bool) -> list[str]:
-    """Add systems to the file of a plan, with what they need, unless they are there; returns what was added."""
+    if not (systems or controls):
+        return []
     if plan.corpus is None:
-        raise PlanError(f"--systems, --controls: {plan.path} has no [corpus]; add systems to the file")
+        raise PlanError(f"--systems, --controls: {path} has no [corpus]; add systems to the file")
     asked = [*(name for name in plan.systems if name in SYSTEMS and controls), *systems]
     names = [name for name in with_rivals(asked, controls, plan.text.parser != "none") if name not in plan.systems]
-    families = {SYSTEMS[name].family for name in names if name in SYSTEMS} - plan.families.keys()
-    content = plan.path.read_text(encoding="utf-8").rstrip("\n") + "\n"
-    if families:
-        pairs = sum(1 for _ in read_lines(text_of(plan.corpus.train, plan.corpus.source)))
-        content += _families(families, _size(pairs), plan.text.joined)
-    content += "".join(f"\n[systems.{name}]\n" + _settings(_values(name, plan)) for name in names)
-    if names:
-        _save(plan.path, content)
-        if plan.budget.seeds:  # it is fitted again
-            _save(plan.path, _with_budget(plan.path, replace(plan.budget, seeds=0)))
-    return [f"{plan.path}: added {', '.join(names)}"] if names else []
+    if not names:
+        return []
+    pairs = sum(1 for _ in read_lines(text_of(plan.corpus.train, plan.corpus.source)))
+    content = path.read_text(encoding="utf-8").rstrip("\n") + "\n"
+    with written(str(path)) as file:
+        file.write(content + _tables(names, _size(pairs), plan.text.joined, plan))
+    return [f"{path}: added {', '.join(names)}"]
 
 
-def write_plan(path: Path, corpus: Corpus, text: Text, systems: Sequence[str], controls: bool, budget: str) -> None:
+def write_plan(path: Path, corpus: Corpus, text: Text, systems: Sequence[str], controls: bool) -> None:
     """Write the file of a new experiment; see `begin`."""
-    language = re.match("([a-z]{2,3})_", text.parser_model)
+    language = re.match("([a-z]{2,3})_", text.parser_model or "")
     if text.parser == "spacy" and language and language[1] not in (language_of(corpus.source).own, "xx"):
         raise PlanError(
             f"--parser-model {text.parser_model}: parses {language[1]}, but the source is {corpus.source}; give "
@@ -244,111 +217,47 @@ def write_plan(path: Path, corpus: Corpus, text: Text, systems: Sequence[str], c
     joined = language_of(corpus.source).script == target.script  # and so they have subwords in common
     # without spaces between words, characters alone are thousands of pieces
     merges = size.merges if target.spaced else max(size.merges, 4_000)
-    settings = {name: value for name, value in vars(text).items() if value not in ("", (), False)}
+    settings = {name: value for name, value in asdict(text).items() if value}
     content = _FILE.format(
         pairs=pairs,
         name=_toml(path.resolve().parent.name),
         tokenize=_toml(target.scoring),
-        budget=_budget(Budget(budget)) if budget else "",
-        corpus=_settings(vars(corpus)),
+        corpus=_settings(asdict(corpus)),
         text=_settings(settings | {"subword_size": merges, "joined": joined}),
     )
-    families = {SYSTEMS[name].family for name in names if name in SYSTEMS}
-    content += _families(families, size, joined) + "\n[systems]\n"
+    with written(str(path)) as file:
+        file.write(content + _tables(names, size, joined))
+
+
+def _tables(names: Collection[str], size: Size, joined: bool, plan: Plan | None = None) -> str:
+    """Tables of systems, and of their families; controls have the options of their systems in the plan, if any."""
+    families = dict.fromkeys(SYSTEMS[name.partition("-")[0]].family for name in names)
+    shared = "--share-all-embeddings" if joined else "--share-decoder-input-output-embed"
+    more = {"shared": shared, "shared_all": "--share-all-embeddings " * joined, "size": size}
+    content = "".join(
+        (_TRANSFORMER if name == "transformer" else _RECURRENT).format(name=name, baseline=BASELINES[name], **more)
+        for name in families
+        if not plan or name not in plan.families
+    )
     for name in names:
         of, _, kind = name.partition("-")
-        content += (f"# {of}, but {_CONTROLS[kind]}\n" if kind else "") + f"{name} = {_toml(_values(name))}\n"
-    _save(path, content)
-
-
-def _save(path: Path, content: str) -> None:
-    """Write the file of an experiment. Raises PlanError, and leaves it as it is: it could not be read then."""
-    with staged(path) as partial:
-        partial.write_text(content, encoding="utf-8")
-        try:
-            read_plan(partial)
-        except PlanError as error:
-            raise PlanError(f"{path}: cannot be changed; edit it ({error})") from None
-
-
-def _with_budget(path: Path, budget: Budget) -> str:
-    """The text of a file of an experiment with a budget."""
-    text = path.read_text(encoding="utf-8")
-    line = _budget(budget)
-    text, found = re.subn(r"^budget\s*=.*\n", lambda _: line, text, count=1, flags=re.MULTILINE)
-    return text if found else re.sub(r"^(?=\[)", lambda _: f"{line}\n", text, count=1, flags=re.MULTILINE)
-
-
-def _budget(budget: Budget) -> str:
-    return f"budget = {_toml(vars(budget))}  # time limit, and what fits: the first seeds, percent of the updates\n"
-
-
-def fit_budget(plan: Plan, runs: Sequence[Run], jobs: int) -> str:
-    """Write into the file of an experiment how many seeds, and then how many updates, its budget has time for.
-
-    Runs that have been begun keep their updates, and are not left out. Returns what was chosen.
-
-    Args:
-        plan: the whole one, with a budget.
-        runs: all of it; their updates were timed.
-        jobs: trainings at a time.
-
-    Raises PlanError: too little time.
-    """
-    budget = plan.budget
-    begun = [plan.seeds.index(run.seed) + 1 for run in runs if run.begun and run.seed in plan.seeds]
-
-    def needed(seeds: int, percent: int) -> float:
-        minutes = minutes_left([run for run in runs if run.seed in plan.seeds[:seeds]], jobs, percent / 100)
-        if minutes is None:
-            raise PlanError("--budget: some system could not be timed; remove budget from the file to learn why")
-        return minutes
-
-    percents = [budget.updates] if begun else range(100, 9, -1)
-    least = max(begun, default=1)
-    seeds = next((n for n in range(len(plan.seeds), least, -1) if needed(n, percents[0]) <= budget.minutes()), least)
-    percent = next((percent for percent in percents if needed(seeds, percent) <= budget.minutes()), None)
-    if percent is None:
-        short = needed(least, percents[-1])
-        raise PlanError(
-            f"--budget {budget.time}: {least} of {len(plan.seeds)} seeds with {percents[-1]} % of the updates take "
-            f"{duration(short)}; give --budget {math.ceil(short)}m or more, or begin again with fewer --systems"
-        )
-    _save(plan.path, _with_budget(plan.path, Budget(budget.time, seeds, percent)))
-    return f"{seeds} of {len(plan.seeds)} seeds" + (f", {percent}% of the updates" if percent < 100 else "")
+        known = plan.systems[of] if plan and of in plan.systems else SYSTEMS[of]
+        trees = kind or ("parser" if SYSTEMS[of].parsed else "")
+        settings = {"family": known.family, "options": known.options} | ({"trees": trees} if trees else {})
+        content += f"\n[systems.{name}]" + (f"  # {_CONTROLS[kind]}" if kind else "") + f"\n{_settings(settings)}"
+    return content
 
 
 def _toml(value: object) -> str:
     """A value as in TOML, which is that of JSON but for tables."""
     if isinstance(value, dict):
-        keys = (name if re.fullmatch("[A-Za-z0-9_-]+", name) else json.dumps(name) for name in value)
-        return "{ " + ", ".join(f"{key} = {_toml(each)}" for key, each in zip(keys, value.values(), strict=True)) + " }"
+        return "{ " + ", ".join(f"{json.dumps(name)} = {_toml(each)}" for name, each in value.items()) + " }"
     return json.dumps(value, ensure_ascii=False)
-
-
-def _size(pairs: int) -> Size:
-    return next(size for size in SIZES if pairs <= size.pairs)
 
 
 def _settings(values: dict) -> str:
     return "".join(f"{name} = {_toml(value)}\n" for name, value in values.items())
 
 
-def _families(needed: Collection[str], size: Size, joined: bool) -> str:
-    shared = "--share-all-embeddings" if joined else "--share-decoder-input-output-embed"
-    more = {"shared": shared, "shared_all": "--share-all-embeddings " * joined, "size": size}
-    return "".join(
-        (_TRANSFORMER if name == "transformer" else _RECURRENT).format(name=name, baseline=baseline, **more)
-        for name, baseline in BASELINES.items()
-        if name in needed
-    )
-
-
-def _values(name: str, plan: Plan | None = None) -> dict:
-    """Settings of a system, or of a control, which is called after its system (of a plan, if it is there) and trees."""
-    of, _, kind = name.partition("-")
-    known = SYSTEMS[of]
-    trees = kind or ("parser" if known.parsed else "")
-    if plan and of in plan.systems:
-        known = plan.systems[of]
-    return {"family": known.family, "options": known.options, **({"trees": trees} if trees else {})}
+def _size(pairs: int) -> Size:
+    return next(size for size in SIZES if pairs <= size.pairs)

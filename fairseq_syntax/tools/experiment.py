@@ -47,7 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--output", metavar="DIR", help="data, checkpoints, reports (default: FOLDER, or outputs/NAME for a file)")
     add("--results", metavar="DIR", help="records and translations (default: results in the output folder)")
     add("--trust", action="store_true", help="run the script or the --user-dir that the file names")
-    add("--every", type=float, default=60, metavar="SECONDS", help="time between progress lines (default: 60)")
     group = parser.add_argument_group("first call")
     add = group.add_argument
     add("--source", metavar="LANGUAGE", help="code of the source language, which is the suffix of its files")
@@ -90,9 +89,9 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 def run(args: argparse.Namespace) -> None:
     _begin(args)
-    from ..experiment import Experiment, schedule
+    from ..experiment import Experiment, say
 
-    experiment = Experiment(args.folder, args.output, args.results, args.trust)
+    experiment = Experiment(args.folder, args.output, args.results, args.trust, args.budget)
     if args.list or args.dry_run:
         left = [run for run in experiment.runs(args.only, args.gpu) if not run.record.exists()]
         for each in left:
@@ -100,7 +99,7 @@ def run(args: argparse.Namespace) -> None:
         return
     try:
         if not args.report:
-            experiment.run(args.only, args.jobs, args.gpu, args.every)
+            experiment.run(args.only, args.jobs, args.gpu)
         for line in experiment.answer():
             print(f"{line}.")
     except KeyboardInterrupt:
@@ -113,7 +112,7 @@ def run(args: argparse.Namespace) -> None:
             "\nfairseq-syntax experiment: ".join(f"{name}: {why}" for name, why in experiment.failed.items())
         )
     if unfinished:
-        schedule.say(f"{len(unfinished)} runs are left: {', '.join(unfinished)}")
+        say(f"{len(unfinished)} runs are left: {', '.join(unfinished)}")
 
 
 def _begin(args: argparse.Namespace) -> None:
@@ -122,7 +121,7 @@ def _begin(args: argparse.Namespace) -> None:
         raise ValueError(
             f"{args.folder}: holds no experiment.toml; begin with --source, --target, --train, --valid, --test"
         )
-    from ..experiment import begin, schedule
+    from ..experiment import begin, say
     from ..experiment.plan import Text
     from ..experiment.settings import names_of_tests
 
@@ -130,8 +129,8 @@ def _begin(args: argparse.Namespace) -> None:
     if tests := corpus.pop("test", None):
         corpus["tests"] = names_of_tests(tests)
     text = {option.name: value for option in fields(Text) if (value := getattr(args, option.name, None))}
-    for line in begin(args.folder, corpus, text, args.systems, args.controls, args.budget):
-        schedule.say(line)
+    for line in begin(args.folder, corpus, text, args.systems, args.controls):
+        say(line)
 
 
 main = Verb(__doc__, add_arguments, run, check)

@@ -107,7 +107,7 @@ def test_a_changed_record_shows(results, tmp_path):
     for verb, now, then in (("train", "--max-update 100", "--max-update 99"), ("generate", "--beam 1", "--beam 2")):
         assert now in text
         record.write_text(text.replace(now, then), encoding="utf8")
-        said = rf"a-1\.json: fairseq-{verb} had other options than .*toy\.toml has;"
+        said = rf"a-1\.json: .*toy\.toml has changed since \(fairseq-{verb} had other options: "
         with pytest.raises(results.PlanError, match=said):
             results.renewed(two, tmp_path, tmp_path)
     record.rename(record.with_name("a-3.json"))

@@ -82,14 +82,12 @@ def test_a_text_that_is_used_twice_is_named(tmp_path):
     [
         (("en", "de"), {"valid": ("a\nb\n", "a\n")}, r"valid\.en: 2 lines, but .*valid\.de has 1"),
         (("en", "de"), {"test": ("", "")}, r"test\.en: has no sentences"),
-        (("en", "de"), {"valid": ("der Hund frisst\n", "the dog eats\n")}, "valid: its languages are swapped"),
         (
             ("en", "de"),
             {"test": ("A dog\na cat\n", "a  dog\na cat\n")},
             "test: both sides are the same in 2 of 2 pairs",
         ),
         (("en", "de"), {"test": ("# global.columns = ID FORM\n", "a\n")}, r"test\.en:1: CoNLL-U .* give a sentence"),
-        (("en", "ja"), {"train": ("犬がいる\n猫がいる\n", "a dog\na cat\n")}, r"train\.ja: not in the script of ja"),
     ],
 )
 def test_texts_that_do_not_fit_are_named(languages, texts, said, tmp_path):
@@ -176,8 +174,7 @@ def test_what_the_last_step_needs_is_asked_for_before_the_first(
     monkeypatch.setattr(tokenizer_ja_mecab, "MeCab", None)
     monkeypatch.setattr(module.shutil, "disk_usage", lambda path: SimpleNamespace(free=2**30))
     corpus = corpus_of(tmp_path, target=target, test=("a\n", f"{sentence}\n"))
-    system = {"transformer": System("transformer", "f", "")}
-    plan = Plan("x", tmp_path / "x.toml", tuple(range(9)), {}, system, corpus=corpus, tokenize="13a")
+    plan = Plan("x", tmp_path / "x.toml", (1,), {}, {}, corpus=corpus, tokenize="13a")
     with pytest.raises(ValueError, match=message):
         check_needs(replace(plan, **change), tmp_path / "out", 9)
 
@@ -187,9 +184,7 @@ def test_what_the_last_step_needs_is_asked_for_before_the_first(
     [
         ("raise ValueError('train.en:3: odd')", "train.en:3: odd$"),
         ("raise OSError('no model of Stanza')", "no model of Stanza; to do without a parser"),
-        ("raise MemoryError('full')", "MemoryError: full$"),
-        ("raise type('Odd', (Exception,), {})('not to be pickled')", "Odd: not to be pickled$"),
-        ("import os; os.kill(os.getpid(), 9)", "a process was killed"),
+        ("raise type('Odd', (Exception,), {})('of a parser')", "Odd: of a parser; to do without a parser"),
     ],
 )
 def test_why_no_data_were_made_is_told(tmp_path, monkeypatch, make, said):
