@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -18,22 +19,18 @@ from fairseq_syntax.evaluate.minimal_pairs import read_pairs
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "agreement"
 SPLITS = ("train", "valid", "test", "challenge")
-SIZES = {"train": 1200, "valid": 100, "test": 100, "challenge": 200}
 ARGUMENTS = ("--train", "1200", "--valid", "100", "--test", "100", "--challenge", "40")
 
 
-def run(script: str, *arguments: object, **environment: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, str(EXAMPLE / script), *map(str, arguments)],
-        capture_output=True,
-        encoding="utf-8",
-        env={**os.environ, **environment},
-    )
+def run(script: str, *arguments: object, status: int = 0, **environment: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, str(EXAMPLE / script), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", env={**os.environ, **environment})
+    assert done.returncode == status and "Traceback" not in done.stderr, done.stderr
+    return done
 
 
 def generate(folder: Path, *arguments: object, **environment: str) -> None:
-    done = run("generate.py", "--output", folder, *arguments, **environment)
-    assert done.returncode == 0, done.stderr
+    run("generate.py", "--output", folder, *arguments, **environment)
 
 
 def lines(path: Path) -> list[str]:
@@ -75,36 +72,31 @@ def test_files_are_those_of_the_seed(corpus, tmp_path):
 
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_sentences_are_lower_case_tokenised_and_of_one_split(corpus, language):
-    sentences = {split: lines(corpus / f"{split}.{language}") for split in SPLITS}
-    assert {split: len(of_split) for split, of_split in sentences.items()} == SIZES
-    assert len({line for of_split in sentences.values() for line in of_split}) == sum(SIZES.values())
-    for line in (line for of_split in sentences.values() for line in of_split):
+    sentences = [lines(corpus / f"{split}.{language}") for split in SPLITS]
+    assert [*map(len, sentences)] == [1200, 100, 100, 200] and len({*chain(*sentences)}) == 1600
+    for line in chain(*sentences):
         words = line.split(" ")
         assert 5 <= len(words) <= 40 and words[-1] == "."
         assert all(re.fullmatch(r"[a-zäöüß]+|[.,]", word) for word in words), line
 
 
-# Trees
+# Trees and linguistics
 
 
-def test_trees_are_trees_over_the_words_of_the_text(corpus):
-    for split in SPLITS:
-        trees = conllu_format.read((corpus / f"{split}.en.conllu").read_bytes())
-        assert [" ".join(tree.forms) for tree in trees] == lines(corpus / f"{split}.en")
-        for tree in trees:
-            conllu_format.check_universal(tree)
-
-
-# Linguistics
+@pytest.mark.parametrize("split", SPLITS)
+def test_trees_are_over_the_words_of_the_text_and_german_is_a_function_of_them(corpus, split):
+    path = corpus / f"{split}.en.conllu"
+    trees = conllu_format.read(path.read_bytes())
+    assert [" ".join(tree.forms) for tree in trees] == lines(corpus / f"{split}.en")
+    for tree in trees:
+        conllu_format.check_universal(tree)
+    assert run("transfer.py", path).stdout == (corpus / f"{split}.de").read_text(encoding="utf-8")
 
 
 def tree_of(*words: str) -> str:
     """CoNLL-U from words written as form/upos/head/deprel."""
-    out = []
-    for position, word in enumerate(words, start=1):
-        form, upos, head, deprel = word.split("/")
-        out.append(f"{position}\t{form}\t_\t{upos}\t_\t_\t{head}\t{deprel}\t_\t_")
-    return "\n".join(out) + "\n\n"
+    rows = (f"{i}\t{{}}\t_\t{{}}\t_\t_\t{{}}\t{{}}\t_\t_\n".format(*word.split("/")) for i, word in enumerate(words, 1))
+    return "".join(rows) + "\n"
 
 
 TRANSFER = tomllib.loads(Path(__file__).with_name("transfer.toml").read_text(encoding="utf-8"))
@@ -119,40 +111,30 @@ def test_german_of_hand_made_trees(tmp_path):
 @pytest.mark.parametrize("words", TRANSFER["refused"])
 def test_transfer_refuses_trees_that_it_does_not_cover(tmp_path, words):
     (tmp_path / "input.conllu").write_text(tree_of(*words.split()), encoding="utf-8")
-    done = run("transfer.py", tmp_path / "input.conllu")
-    assert done.returncode == 1 and TRANSFER["refused"][words] in done.stderr
-    assert "input.conllu" in done.stderr and "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize("split", ["test", "challenge"])
-def test_german_is_a_function_of_the_english_tree(corpus, split):
-    done = run("transfer.py", corpus / f"{split}.en.conllu")
-    assert done.stdout == (corpus / f"{split}.de").read_text(encoding="utf-8")
+    said = run("transfer.py", tmp_path / "input.conllu", status=1).stderr
+    assert TRANSFER["refused"][words] in said and "input.conllu" in said
 
 
 # Score
 
 
-def score(corpus: Path, hypotheses: list[str], tmp_path: Path, *more: object):
+def score(corpus: Path, hypotheses: list[str], tmp_path: Path) -> dict:
     path = tmp_path / "hypotheses"
     path.write_text("".join(line + "\n" for line in hypotheses), encoding="utf-8")
-    return run("score.py", "--challenge", corpus / "challenge.tsv", "--hypotheses", path, *more)
+    return json.loads(run("score.py", "--challenge", corpus / "challenge.tsv", "--hypotheses", path, "--json").stdout)
 
 
 def test_references_score_100_percent(corpus, tmp_path):
     """Detokenised, too."""
     references = lines(corpus / "challenge.de")
-    result = json.loads(score(corpus, references, tmp_path, "--json").stdout)
+    result = score(corpus, references, tmp_path)
     assert result["overall"] == {"n": 200, "accuracy": 1, "wrong_number": 0, "missing": 0}
     assert {key: value["n"] for key, value in result["attractors"].items()} == {str(count): 40 for count in range(5)}
     assert list(result["distance"]) == ["1", "2-4", "5-7", "8-10", "11+"][: len(result["distance"])]
     for group in ("construction", "distance"):
         assert sum(value["n"] for value in result[group].values()) == 200
     text = [re.sub(r" ([.,])", r"\1", line[0].upper() + line[1:]) for line in references]
-    assert json.loads(score(corpus, text, tmp_path, "--json").stdout) == result
-    table = [line.split() for line in score(corpus, references, tmp_path).stdout.splitlines()]
-    assert [row[0] for row in table] == ["attractors", "0", "1", "2", "3", "4", "all"]
-    assert table[-1] == ["all", "200", "100.0%", "0.0%", "0.0%"]
+    assert score(corpus, text, tmp_path) == result
 
 
 def test_the_other_number_both_forms_and_neither_are_wrong(corpus, rows, tmp_path):
@@ -160,15 +142,18 @@ def test_the_other_number_both_forms_and_neither_are_wrong(corpus, rows, tmp_pat
     both = [f"{row['singular']} {row['plural']}" for row in rows]
     neither = ["" if i % 2 else f"x{row[row['expected']]}" for i, row in enumerate(rows)]
     for hypotheses, what in ((other, "wrong_number"), (both, "wrong_number"), (neither, "missing")):
-        result = json.loads(score(corpus, hypotheses, tmp_path, "--json").stdout)["overall"]
+        result = score(corpus, hypotheses, tmp_path)["overall"]
         assert result["accuracy"] == 0 and result[what] == 1
 
 
-def test_what_is_no_challenge_set_or_of_another_length_is_refused(corpus, tmp_path):
-    done = score(corpus, lines(corpus / "challenge.de")[:-1], tmp_path)
-    assert done.returncode == 1 and "199 lines; expected 200" in done.stderr and done.stdout == ""
-    done = run("score.py", "--challenge", corpus / "test.de", "--hypotheses", corpus / "test.de")
-    assert done.returncode == 1 and "test.de:2: not a row of a challenge set" in done.stderr
+def test_the_table_and_what_is_no_challenge_set_or_of_another_length(corpus, tmp_path):
+    given = ["score.py", "--challenge", corpus / "challenge.tsv", "--hypotheses"]
+    table = [line.split() for line in run(*given, corpus / "challenge.de").stdout.splitlines()]
+    assert [row[0] for row in table] == ["attractors", "0", "1", "2", "3", "4", "all"]
+    assert table[-1] == ["all", "200", "100.0%", "0.0%", "0.0%"]
+    assert "100 lines; expected 200" in run(*given, corpus / "test.de", status=1).stderr
+    said = run("score.py", "--challenge", corpus / "test.de", "--hypotheses", corpus / "test.de", status=1).stderr
+    assert "test.de:2: not a row of a challenge set" in said
 
 
 # Minimal pairs
@@ -176,8 +161,7 @@ def test_what_is_no_challenge_set_or_of_another_length_is_refused(corpus, tmp_pa
 
 @pytest.fixture(scope="module")
 def made(corpus) -> Path:
-    done = run("pairs.py", "--corpus", corpus, "--output", corpus.with_name("pairs"))
-    assert done.returncode == 0, done.stderr
+    run("pairs.py", "--corpus", corpus, "--output", corpus.with_name("pairs"))
     return corpus.with_name("pairs")
 
 
