@@ -64,11 +64,6 @@ def mutate(rng: random.Random, text: str) -> str:
     return "\n".join(lines)
 
 
-def whole(seed: int) -> str:
-    """A file of six sentences with nothing wrong."""
-    return "\n".join("\n".join(block) + "\n" for block in treebank(random.Random(seed), 6))
-
-
 def file(seed: int) -> tuple[bytes, bool]:
     """A damaged file, and whether it is gzipped; now and then it is whole."""
     rng = random.Random(seed)

@@ -88,10 +88,10 @@ def batch(model, rows=range(5), left_pad=False, columns=0, sentences=SENTENCES, 
     return given
 
 
-def sample(model, names, left_pad=False):
-    """All sentences with the inputs `names` as a criterion gets them."""
-    target = torch.tensor([[*row[1:], EOS] for row in TARGETS])
-    net_input = batch(model, left_pad=left_pad, names=names)
+def sample(model, names, left_pad=False, rows=range(5)):
+    """A batch with the inputs `names` as a criterion gets it."""
+    target = torch.tensor([[*TARGETS[row][1:], EOS] for row in rows])
+    net_input = batch(model, rows, left_pad, names=names)
     return {"net_input": net_input, "target": target, "ntokens": target.numel(), "id": torch.arange(len(target))}
 
 

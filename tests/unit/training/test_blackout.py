@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import mpmath
 import numpy as np
 import pytest
+import small_models
 import torch
 from fairseq import options, tasks
 from fairseq.criterions.cross_entropy import CrossEntropyCriterion
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.distributed import ModuleProxyWrapper
 from fairseq.logging import metrics
 from fairseq.models.lstm import LSTMDecoder
@@ -18,10 +18,12 @@ from fairseq_cli import preprocess
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import blackout as oracle
+from small_models import PAD, TASK, WORDS
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+from training_options import configuration
 
-from fairseq_syntax.training import unigrams
+from fairseq_syntax.training import blackout, unigrams
 from fairseq_syntax.training.blackout import BlackOutCriterion, output_features
 from fairseq_syntax.training.blackout_loss import (
     NoiseSharing,
@@ -212,16 +214,9 @@ def binarize(folder: Path, destination: str, train=TRAIN, extra=None, impl="mmap
     return out
 
 
-def configured(data, *more, name="translation", arch="transformer_tiny"):
-    """The configuration of a command line of fairseq-train."""
-    arguments = [str(data), "--task", name, "--arch", arch, *map(str, more)]
-    parser = options.get_training_parser(name)
-    return convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, input_args=arguments))
-
-
 def task_of(data, *more, name="translation"):
     """The task that fairseq-train would set up."""
-    return tasks.setup_task(configured(data, *more, name=name).task)
+    return tasks.setup_task(configuration(data, "transformer_tiny", "--task", name, *more).task)
 
 
 def expected_counts(task, *lines):
@@ -265,59 +260,51 @@ def test_data_without_a_training_set_and_of_another_dictionary_are_refused(tmp_p
 # --- output layers ----------------------------------------------------------------------------------------------
 
 
-def build(data, arch, *more):
-    """(task, model) of an architecture, by fairseq's own way."""
-    cfg = configured(data, *more, arch=arch)
-    task = tasks.setup_task(cfg.task)
-    torch.manual_seed(1)
-    return task, task.build_model(cfg.model)
-
-
-LSTM = ["--encoder-embed-dim", "8", "--encoder-hidden-size", "8", "--decoder-embed-dim", "8"]
-LSTM += ["--decoder-hidden-size", "8", "--decoder-out-embed-dim", "8", "--dropout", "0"]
-NMT = ["--encoder-embed-dim", "8", "--encoder-hidden-size", "4", "--decoder-embed-dim", "8"]
-NMT += ["--decoder-hidden-size", "8", "--dropout", "0"]
+LSTM = {"criterion": "cross_entropy", "encoder_hidden_size": 8}
 MODELS = {
-    "transformer, tied": ["transformer_tiny", "--share-decoder-input-output-embed", "--dropout", "0"],
-    "transformer": ["transformer_tiny", "--dropout", "0"],
-    "lstm, tied": ["lstm", *LSTM, "--share-decoder-input-output-embed"],
-    "lstm": ["lstm", *LSTM, "--decoder-out-embed-dim", "6"],
-    "nmt_lstm, tied": ["nmt_lstm_tiny", *NMT],
-    "nmt_lstm": ["nmt_lstm_tiny", *NMT, "--untied-output", "--output-bias"],
+    "transformer, tied": ("transformer_tiny", {"share_decoder_input_output_embed": True}),
+    "transformer": ("transformer_tiny", {}),
+    "lstm, tied": ("lstm", {**LSTM, "decoder_out_embed_dim": 8, "share_decoder_input_output_embed": True}),
+    "lstm": ("lstm", {**LSTM, "decoder_out_embed_dim": 6}),
+    "nmt_lstm, tied": ("nmt_lstm_tiny", {}),
+    "nmt_lstm": ("nmt_lstm_tiny", {"untied_output": True, "output_bias": True}),
 }
+LIGHT = {"encoder_conv_type": "lightweight", "decoder_conv_type": "lightweight", "weight_softmax": True}
+OF_WORDS = np.arange(len(WORDS))  # how often each occurs
 
 
-@pytest.fixture(scope="module")
-def small_data(tmp_path_factory):
-    return binarize(tmp_path_factory.mktemp("small"), "bin")
+@pytest.fixture(autouse=True)
+def counted(monkeypatch):
+    monkeypatch.setattr(blackout, "count_target_words", lambda task: OF_WORDS)
 
 
-def sample_of(task):
-    """All training sentences as one batch."""
-    task.load_dataset("train")
-    dataset = task.dataset("train")
-    return dataset.collater([dataset[i] for i in range(len(dataset))])
+def build(arch, options):
+    return small_models.build(arch, 0, **options).float().train()
+
+
+def sample_of(model):
+    """A batch with padding on the target side."""
+    sample = small_models.sample(model, (), rows=[1, 0, 2, 3, 4])  # the longest first, for the LSTM
+    sample["target"][1, 3:] = PAD
+    return sample | {"ntokens": int(sample["target"].ne(PAD).sum())}
 
 
 @pytest.mark.parametrize(("name", "sentence_avg"), [("transformer", False), ("nmt_lstm", True)])
-def test_evaluation_is_cross_entropy(small_data, name, sentence_avg):
-    task, model = build(small_data, *MODELS[name])
-    sample = sample_of(task)
-    model.eval()
-    loss, size, log = BlackOutCriterion(task, sentence_avg)(model, sample)
-    expected, expected_size, expected_log = CrossEntropyCriterion(task, sentence_avg)(model, sample)
+def test_evaluation_is_cross_entropy(name, sentence_avg):
+    model = build(*MODELS[name]).eval()
+    sample = sample_of(model)
+    loss, size, log = BlackOutCriterion(TASK, sentence_avg)(model, sample)
+    expected, expected_size, expected_log = CrossEntropyCriterion(TASK, sentence_avg)(model, sample)
     assert torch.equal(loss, expected) and size == expected_size and log == expected_log
     assert logged([log]) == logged([expected_log], CrossEntropyCriterion) and "ppl" in logged([log])
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_training_loss_is_the_sum_over_the_target_words(small_data, name):
+def test_training_loss_is_the_sum_over_the_target_words(name):
     """Of the scores that the model gives to the words drawn; padding is no target."""
-    task, model = build(small_data, *MODELS[name])
-    sample = sample_of(task)
-    criterion = BlackOutCriterion(task, True, blackout_k=5)
-    noise = noise_distribution(np.array(expected_counts(task, TRAIN)), 0.4, [0, 1])
-    model.train()
+    model = build(*MODELS[name])
+    sample, criterion = sample_of(model), BlackOutCriterion(TASK, True, blackout_k=5)
+    noise = noise_distribution(OF_WORDS, 0.4, [0, PAD])
     with torch.no_grad():
         scores = model(**sample["net_input"])[0] + noise.log_weights.float()
     criterion(model, sample)  # the first one counts the words
@@ -326,13 +313,13 @@ def test_training_loss_is_the_sum_over_the_target_words(small_data, name):
     torch.manual_seed(4)
     words, target = noise.draw(5), sample["target"]
     expected = blackout_loss(scores.gather(2, target.unsqueeze(2)).squeeze(2), scores[..., words])
-    expected = expected.masked_fill(target == 1, 0)
+    expected = expected.masked_fill(target == PAD, 0)
     torch.testing.assert_close(loss, expected.sum())
-    assert size == log["sample_size"] == log["nsentences"] == 5 and log["ntokens"] == int((target != 1).sum())
+    assert size == log["sample_size"] == log["nsentences"] == 5 and log["ntokens"] == sample["ntokens"] == 23
     torch.manual_seed(4)
     apart, _, _ = criterion(model, sample, reduce=False)
     torch.testing.assert_close(apart, expected.view(-1))
-    assert BlackOutCriterion(task, False, blackout_k=5)(model, sample)[1] == sample["ntokens"]
+    assert BlackOutCriterion(TASK, False, blackout_k=5)(model, sample)[1] == 23
     loss.backward()
     assert all(parameter.grad is not None for parameter in model.parameters())
 
@@ -368,27 +355,27 @@ def shrink(model, monkeypatch):
 @pytest.mark.parametrize(
     ("arch", "spoil", "message"),
     [
-        (["fconv_iwslt_de_en"], None, "FConvDecoder has no linear output layer"),
-        (["lightconv_iwslt_de_en"], None, "LightConvModel does not give the features before its output layer"),
+        (("fconv_iwslt_de_en", {}), None, "FConvDecoder has no linear output layer"),
+        (("lightconv_iwslt_de_en", LIGHT), None, "LightConvModel does not give the features before its output layer"),
         (MODELS["lstm"], squash, "LSTMDecoder does more in its output layer than the linear map"),
-        (MODELS["lstm"], shrink, "LSTMDecoder scores 5 words, but its dictionary has 8"),
+        (MODELS["lstm"], shrink, "LSTMDecoder scores 5 words, but its dictionary has 15"),
     ],
 )
-def test_models_without_a_linear_output_layer_are_refused(small_data, monkeypatch, arch, spoil, message):
-    task, model = build(small_data, *arch)
+def test_models_without_a_linear_output_layer_are_refused(monkeypatch, arch, spoil, message):
+    model = build(*arch)
     if spoil:
         spoil(model, monkeypatch)
     with pytest.raises(ValueError, match=message):
-        BlackOutCriterion(task, True)(model, sample_of(task))
+        BlackOutCriterion(TASK, True)(model, sample_of(model))
 
 
-def test_features_come_through_the_wrapper_that_gathers_gradients(small_data, tmp_path):
+def test_features_come_through_the_wrapper_that_gathers_gradients(tmp_path):
     """PyTorch's, which must see every forward; a model that has no way through it is refused."""
     torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/group", rank=0, world_size=1)
     try:
         for name in ("transformer", "nmt_lstm", "lstm"):
-            task, model = build(small_data, *MODELS[name])
-            sample = sample_of(task)
+            model = build(*MODELS[name])
+            sample = sample_of(model)
             wrapped = ModuleProxyWrapper(DistributedDataParallel(model))
             if name == "lstm":
                 with pytest.raises(ValueError, match="the gradients; give --ddp-backend legacy_ddp"):
@@ -396,7 +383,7 @@ def test_features_come_through_the_wrapper_that_gathers_gradients(small_data, tm
                 continue
             forwards = []
             wrapped.module.register_forward_hook(lambda *_, seen=forwards: seen.append(1))
-            loss, _, _ = BlackOutCriterion(task, True, blackout_k=5)(wrapped, sample)
+            loss, _, _ = BlackOutCriterion(TASK, True, blackout_k=5)(wrapped, sample)
             loss.backward()
             assert forwards and all(parameter.grad is not None for parameter in model.parameters())
     finally:
