@@ -84,7 +84,7 @@ trees() {
     run mkdir -p "$folder"
     if [[ -n "$treebank" ]]; then
         run_to "$folder/attachment.txt" fairseq-syntax attachment "${model[@]}" --gold "$treebank" "${words[@]}" \
-            --by deprel --grammar
+            --by deprel
         run fairseq-syntax look "${model[@]}" --input "$treebank" "${words[@]}" --output "$folder/treebank.conllu" --overwrite
         [[ -n "$DRY_RUN" ]] || cat "$folder/attachment.txt"
     else

@@ -1,4 +1,4 @@
-"""Evaluation of trees against a treebank: attachment and tag grammar (Tran & Bisk 2018, Sec. 6.2, Tables 3 and 4).
+"""Evaluation of trees against a treebank: attachment (Tran & Bisk 2018, Sec. 6.2, Table 3).
 
 Punctuation (UPOS `PUNCT` of the treebank) is removed from gold and predicted trees alike: a word whose head is
 punctuation is attached to its nearest ancestor that is not, or else becomes a root (`remove`). Scores are
@@ -16,24 +16,18 @@ A corpus of N words is one array of heads: `heads[i]` is the position of word i'
 `lengths` has the number of words of each sentence.
 """
 
-import hashlib
-import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import entr
 
-from ..trees.conllu import ROOT, Sentence, find_cycle
+from ..trees.conllu import ROOT, Sentence
 
 logger = logging.getLogger(__name__)
 
 PUNCTUATION = "PUNCT"
 
-TREES = "trees"  # name of the evaluated trees in a record
-
-_FORMAT = 1
+TREES = "trees"  # name of the evaluated trees
 
 
 def flatten(trees: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
@@ -99,8 +93,7 @@ class Treebank:
         words: number N of words in these sentences.
         scored: number K of words other than punctuation.
         heads: (K,) gold heads without punctuation.
-        upos, deprels: (K,) their tags and labels.
-        digest: hash of the scored sentences and trees.
+        deprels: (K,) their labels.
     """
 
     def __init__(self, sentences: Sequence[Sentence], min_words: int = 1):
@@ -109,8 +102,6 @@ class Treebank:
             [s.is_parsed and count >= max(min_words, 1) for s, count in zip(sentences, counts, strict=True)], dtype=bool
         )
         kept = [sentence for sentence, keep in zip(sentences, self.kept, strict=True) if keep]
-        text = json.dumps([[sentence.forms, sentence.heads, sentence.upos, sentence.deprels] for sentence in kept])
-        self.digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         self._all_heads, self._all_lengths = flatten([sentence.heads for sentence in kept])
         tags = np.array([tag for sentence in kept for tag in sentence.upos], dtype=object)
         labels = np.array([label for sentence in kept for label in sentence.deprels], dtype=object)
@@ -120,7 +111,7 @@ class Treebank:
                 f"no word of the treebank has the UPOS {PUNCTUATION}, so punctuation counts as words; tag it, unless "
                 "there is none"
             )
-        self.upos, self.deprels = tags[~self._punctuation], labels[~self._punctuation]
+        self.deprels = labels[~self._punctuation]
         self.heads = remove(self._all_heads, self._punctuation)
         sentence = np.repeat(np.arange(len(kept)), self._all_lengths)
         self.lengths = np.bincount(sentence[~self._punctuation], minlength=len(kept))
@@ -132,14 +123,6 @@ class Treebank:
     @property
     def scored(self) -> int:
         return len(self.heads)
-
-    def without_punctuation(self, trees: Sequence[Sequence[int]]) -> np.ndarray:
-        """The heads (K,) of predicted trees for all S sentences, without punctuation."""
-        return remove(self._flat(trees), self._punctuation)
-
-    def baselines(self) -> dict[str, np.ndarray]:
-        """The heads (K,) of the baselines L and R, without punctuation."""
-        return {"L": left_branching(self.lengths), "R": right_branching(self.lengths)}
 
     def _flat(self, trees: Sequence[Sequence[int]]) -> np.ndarray:
         if len(trees) != len(self.kept):
@@ -159,8 +142,9 @@ class Treebank:
         heads = {"L": left_branching(self._all_lengths), "R": right_branching(self._all_lengths)}
         if predicted is not None:
             heads = {TREES: self._flat(predicted), **heads}
-        scored = {TREES: remove(heads[TREES], self._punctuation)} if predicted is not None else {}
-        scored |= self.baselines()
+        scored = {"L": left_branching(self.lengths), "R": right_branching(self.lengths)}
+        if predicted is not None:
+            scored[TREES] = remove(heads[TREES], self._punctuation)
         return {name: self._scores(scored[name], heads[name]) for name in heads}
 
     def _scores(self, scored: np.ndarray, over_all: np.ndarray) -> dict:
@@ -176,110 +160,3 @@ class Treebank:
         }
         shares = {name: 100 * float(hit.mean()) if len(hit) else 0.0 for name, hit in hits.items()}
         return {**shares, "relations": by_relation}
-
-    def record(self, predicted: Sequence[Sequence[int]], origin: str) -> str:
-        """The scores as JSON. Records with a different `origin` of the predicted trees cannot be combined."""
-        sizes = {"sentences": int(self.kept.sum()), "words": self.words, "scored": self.scored}
-        content = {"format": _FORMAT, "digest": f"{self.digest} {origin}", **sizes, "scores": self.scores(predicted)}
-        return json.dumps(content, indent=1) + "\n"
-
-
-# --- tags of heads and dependents -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Grammar:
-    """Numbers of arcs by the tags of head and child."""
-
-    tags: list[str]  # G tags in alphabetical order
-    counts: np.ndarray  # (G, G) number of arcs, [tag of the head, tag of the child], without roots
-
-    @classmethod
-    def of(cls, heads: np.ndarray, tags: Sequence[str]) -> "Grammar":
-        """Count the arcs of K heads and tags."""
-        names, number = np.unique(np.asarray(tags, dtype=str), return_inverse=True)
-        child = np.flatnonzero(np.asarray(heads) != ROOT)
-        pairs = number[np.asarray(heads)[child]] * len(names) + number[child]
-        counts = np.bincount(pairs, minlength=len(names) ** 2).reshape(len(names), len(names))
-        return cls([str(name) for name in names], counts)
-
-    def share(self, head: str, child: str) -> float:
-        """Percentage of `child` among the tags of dependents of words tagged `head`; NaN without dependents."""
-        if head not in self.tags:
-            return float("nan")
-        row = self.counts[self.tags.index(head)]
-        hits = row[self.tags.index(child)] if child in self.tags else 0
-        return 100 * float(hits / row.sum()) if row.sum() else float("nan")
-
-    def frequent(self, number: int) -> list[tuple[str, str]]:
-        """The most frequent pairs of head tag and child tag, at most `number`, the most frequent first."""
-        order = np.argsort(-self.counts.ravel(), kind="stable")[:number]
-        pairs = zip(*np.unravel_index(order, self.counts.shape), strict=True)
-        return [(self.tags[head], self.tags[child]) for head, child in pairs if self.counts[head, child]]
-
-
-# --- graphs ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Sharpness:
-    """How certain graphs are about the heads of words."""
-
-    entropy: float  # mean entropy of a word's head, in nats
-    # the same in percent of log N for the N possible heads, the other words and ROOT; without sentences of one word,
-    # NaN if there are no others
-    share: float
-    top: float  # mean probability of the most probable head
-    trees: float  # percentage of graphs whose most probable heads form a tree with one root
-
-
-def sharpness(graphs: Sequence[np.ndarray]) -> Sharpness:
-    """The sharpness of one or more graphs (Hashimoto & Tsuruoka 2017, Sec. 6.2), each with at least one word.
-
-    A graph has probabilities (J, J + 1), [dependent, head], where column 0 is ROOT and column h is word h - 1.
-    """
-    lengths = np.array([len(graph) for graph in graphs])
-    entropies = np.concatenate([entr(graph).sum(axis=1) for graph in graphs])
-    most = np.repeat(np.log(lengths), lengths)
-    choice = most > 0
-    share = 100 * float((entropies[choice] / most[choice]).mean()) if choice.any() else float("nan")
-    top = np.concatenate([graph.max(axis=1) for graph in graphs])
-    trees = 100 * float(np.mean([_is_tree(graph) for graph in graphs]))
-    return Sharpness(float(entropies.mean()), share, float(top.mean()), trees)
-
-
-def _is_tree(graph: np.ndarray) -> bool:
-    """Whether the most probable heads form a tree with one root."""
-    best = np.roll(graph, -1, axis=1).argmax(axis=1)
-    heads = [ROOT if head == len(best) else head for head in best.tolist()]
-    return heads.count(ROOT) == 1 and find_cycle(heads) is None
-
-
-# --- trees from other parsers ----------------------------------------------------------------------------------------
-
-
-@dataclass
-class Attachment:
-    """Counts of words whose head, or head and label, are the same in two files of trees."""
-
-    sentences: int = 0
-    unparsed: int = 0
-    words: int = 0
-    heads: int = 0
-    both: int = 0
-
-    def add(self, before: Sentence, after: Sentence) -> None:
-        """Count a sentence."""
-        self.sentences += 1
-        self.unparsed += not before.is_parsed
-        if before.is_parsed:
-            same = [a == b for a, b in zip(before.heads, after.heads, strict=True)]
-            self.words += len(same)
-            self.heads += sum(same)
-            self.both += sum(s and a == b for s, a, b in zip(same, before.deprels, after.deprels, strict=True))
-
-    def __str__(self) -> str:
-        uas, las = (100 * right / max(self.words, 1) for right in (self.heads, self.both))
-        return f"UAS {uas:.2f}, LAS {las:.2f} of {self.words} words, {self.sentences} sentences" + (
-            f"; {self.unparsed} of them have no parse" if self.unparsed else ""
-        )

@@ -9,17 +9,9 @@ nearest ancestor that is not, or becomes a root if there is no such ancestor.
   R    baseline: the head of each word is the previous one, and the first is the root
 Without a model or --predicted, only the baselines are scored.
 
---grammar adds a table of the tags of heads and dependents (Table 4): the row VERB NOUN gives the percentage of nouns
-among the dependents of verbs. --sharpness shows how certain a model is about heads (Hashimoto & Tsuruoka 2017, Sec.
-6.2):
-  entropy     mean entropy of a word's heads, in nats; 0 is certainty
-  % of log N  the same, as a percentage of its maximum in a sentence of N words
-  max p       mean probability of the most probable head
-  % trees     graphs whose most probable heads form a tree
-
 examples:
   fairseq-syntax attachment data-bin --path checkpoint_best.pt --gold en_ewt.test.conllu.gz
-  fairseq-syntax attachment --predicted trees.conllu --gold en_ewt.test.conllu.gz --by deprel --grammar
+  fairseq-syntax attachment --predicted trees.conllu --gold en_ewt.test.conllu.gz --by deprel
 """
 
 import argparse
@@ -27,7 +19,6 @@ import sys
 from collections.abc import Iterable
 
 from ..evaluate.tables import format_table
-from ..files import written
 from ..progress import progress_bar
 from ..trees.conllu import Sentence, TreeFormatError, quoted, read_conllu
 from . import verb
@@ -50,28 +41,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: 1)",
     )
     add("--by", choices=["deprel"], help="also show the recall of each gold relation")
-    add(
-        "--grammar",
-        type=verb.positive,
-        nargs="?",
-        const=20,
-        metavar="N",
-        help="also show the N most frequent pairs of tags of a head and its dependent (without a value: 20)",
-    )
-    add("--sharpness", action="store_true", help="also show how certain a model is about the heads of words")
     verb.add_format(parser)
-    add("--output", metavar="FILE", help="record of the scores, as JSON; - is stdout, instead of the tables")
-    verb.add_shared(parser, "--overwrite")
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     verb.check_checkpoint_arguments(parser, args, required=False)
     if args.path and args.predicted:
         parser.error("give DATA and --path, or --predicted, not both")
-    if args.sharpness and not args.path:
-        parser.error("--sharpness: needs a model; give DATA and --path")
-    if args.output and not (args.path or args.predicted):
-        parser.error("--output: a record needs trees; give DATA and --path, or --predicted")
 
 
 def read_predicted(path: str, gold: list[Sentence], gold_path: str) -> list[list[int]]:
@@ -120,35 +96,13 @@ def attachment_tables(
     return tables
 
 
-def grammar_table(treebank, name: str, predicted: list[list[int]] | None, most: int, form: str) -> str:
-    """The most frequent pairs of head and child tags of a treebank, with their percentages there and in other trees."""
-    from ..evaluate.treebank import Grammar
-
-    heads = {"gold": treebank.heads, **treebank.baselines()}
-    if predicted is not None:
-        heads[name] = treebank.without_punctuation(predicted)
-    grammars = {system: Grammar.of(of_system, treebank.upos) for system, of_system in heads.items()}
-    rules = grammars["gold"].frequent(most)
-    rows = [(*rule, *(grammar.share(*rule) for grammar in grammars.values())) for rule in rules]
-    return format_table(["head", "child", *grammars], rows, form)
-
-
-def sharpness_table(treebank, name: str, graphs: list, form: str) -> str:
-    """The table of a model's `sharpness` on the scored sentences."""
-    from ..evaluate.treebank import sharpness
-
-    measures = sharpness([graph.probabilities for graph, kept in zip(graphs, treebank.kept, strict=True) if kept])
-    row = [name, f"{measures.entropy:.3f}", measures.share, f"{measures.top:.3f}", measures.trees]
-    return format_table(["system", "entropy", "% of log N", "max p", "% trees"], [row], form)
-
-
 def run(args: argparse.Namespace) -> None:
     from ..evaluate.treebank import Treebank
 
     gold = list(read_conllu(args.gold))
     if args.collapse_ranges:
         gold = [sentence.collapse_ranges() for sentence in gold]
-    name, predicted, graphs, note = args.predicted, None, [], ""
+    name, predicted, note = args.predicted, None, ""
     if args.predicted:
         predicted = read_predicted(args.predicted, gold, args.gold)
     elif args.path:
@@ -164,14 +118,7 @@ def run(args: argparse.Namespace) -> None:
     treebank = Treebank(gold, args.min_words)
     if not treebank.scored:
         raise ValueError(f"{args.gold}: no sentence with a tree and {args.min_words} or more words; give a treebank")
-    if args.output:
-        with written(args.output) as out:
-            out.write(treebank.record(predicted, f"{args.decoder} {args.evidence}" if args.path else "given"))
-    if args.output != "-":
-        tables = attachment_tables(treebank, name, predicted, args.by == "deprel", args.format)
-        tables += [grammar_table(treebank, name, predicted, args.grammar, args.format)] if args.grammar else []
-        tables += [sharpness_table(treebank, name, graphs, args.format)] if args.sharpness else []
-        print("\n\n".join(tables))
+    print("\n\n".join(attachment_tables(treebank, name, predicted, args.by == "deprel", args.format)))
     kept = int(treebank.kept.sum())
     short = f"fewer than {args.min_words} words" if args.min_words > 1 else "only punctuation"
     print(
@@ -183,6 +130,4 @@ def run(args: argparse.Namespace) -> None:
         print(f"fairseq-syntax attachment: {note}", file=sys.stderr)
 
 
-main = verb.Verb(
-    __doc__, add_arguments, run, check, outputs=("output",), inputs=lambda args: [args.gold, args.predicted]
-)
+main = verb.Verb(__doc__, add_arguments, run, check, inputs=lambda args: [args.gold, args.predicted])

@@ -56,18 +56,17 @@ def _read(path: str) -> Iterator[Sentence]:
 
 
 def run(args: argparse.Namespace) -> None:
-    from ..evaluate.treebank import Attachment
-
-    comparison, perturbation = Attachment(), Perturbation(args.reattach or 0.0, args.seed)
+    sentences, same, perturbation = 0, [], Perturbation(args.reattach or 0.0, args.seed)
     with written(args.output) as out, progress_bar(unit="sent") as bar:
-        for sentence_number, before in enumerate(_read(args.input)):
-            after = perturbation(sentence_number, before, args.trees)
-            comparison.add(before, after)
+        for sentences, before in enumerate(_read(args.input), 1):
+            after = perturbation(sentences - 1, before, args.trees)
+            same += [a == b for a, b in zip(before.heads, after.heads, strict=True) if before.is_parsed]
             out.write(format_sentence(after))
             bar.update()
-        if not comparison.sentences:
+        if not sentences:
             raise TreeFormatError(f"{input_name(args.input)}: has no sentences; give a CoNLL-U file")
-    print(f"fairseq-syntax perturb: {comparison}", file=sys.stderr)
+    uas = 100 * sum(same) / max(len(same), 1)
+    print(f"fairseq-syntax perturb: UAS {uas:.2f} of {len(same)} words, {sentences} sentences", file=sys.stderr)
     quota = perturbation.reattach
     if quota.taken + 1 < quota.share * quota.seen:
         print(

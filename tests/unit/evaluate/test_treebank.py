@@ -1,28 +1,24 @@
-"""Attachment scores, grammars and sharpness: by hand, by loops, and on treebanks by an independent count."""
+"""Attachment scores: by hand, by loops, and on treebanks by an independent count."""
 
 import gzip
-import math
 
 import conllu
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles.forests import climbs_out
 from strategies import forests, trees
 
 from fairseq_syntax.evaluate.treebank import (
-    Grammar,
     Treebank,
     directed_hits,
     flatten,
     left_branching,
     remove,
     right_branching,
-    sharpness,
     undirected_hits,
 )
-from fairseq_syntax.trees.conllu import ROOT, Sentence, read_conllu
+from fairseq_syntax.trees.conllu import Sentence, read_conllu
 
 
 def sentence(heads, upos=None, deprels=None):
@@ -232,84 +228,3 @@ def test_long_chains_of_removed_words():
     heads = np.array([*range(1, 100), -1, 0])
     removed = np.array([True] * 99 + [False, False])
     assert remove(heads, removed).tolist() == [-1, 0]
-
-
-# --- tags of heads and children ------------------------------------------------------------------------------------
-
-# the dog saw a big cat
-TAGS = ["DET", "NOUN", "VERB", "DET", "ADJ", "NOUN"]
-HEADS = np.array([1, 2, -1, 5, 5, 2])
-
-
-def test_shares():
-    grammar = Grammar.of(HEADS, TAGS)
-    assert grammar.tags == ["ADJ", "DET", "NOUN", "VERB"]
-    assert grammar.counts.sum() == 5
-    assert grammar.share("VERB", "NOUN") == 100
-    assert grammar.share("NOUN", "DET") == pytest.approx(200 / 3)
-    assert grammar.share("NOUN", "ADJ") == pytest.approx(100 / 3)
-    assert grammar.share("VERB", "DET") == 0
-    assert grammar.share("VERB", "ADV") == 0
-    assert math.isnan(grammar.share("DET", "NOUN")), "has no dependents"
-    assert math.isnan(grammar.share("ADV", "NOUN")), "does not occur"
-
-
-def test_frequent_rules():
-    grammar = Grammar.of(HEADS, TAGS)
-    assert set(grammar.frequent(2)) == {("VERB", "NOUN"), ("NOUN", "DET")}
-    assert grammar.frequent(100)[2:] == [("NOUN", "ADJ")], "only what occurs"
-
-
-def test_only_roots():
-    grammar = Grammar.of(np.array([-1, -1]), ["X", "Y"])
-    assert grammar.frequent(3) == [] and math.isnan(grammar.share("X", "Y"))
-    assert Grammar.of(np.array([], dtype=int), []).frequent(3) == []
-
-
-# --- sharpness -----------------------------------------------------------------------------------------------------
-
-
-def random_graph(size, generator, scale=1.0):
-    """(J, J + 1) rows that add up to 1, with zeros for a word as its own head and here and there."""
-    scores = np.exp(scale * generator.standard_normal((size, size + 1)))
-    scores[np.arange(size), np.arange(1, size + 1)] = 0.0
-    if size > 2:
-        scores[0, 3] = 0.0
-    return scores / scores.sum(axis=1, keepdims=True)
-
-
-def best_heads(graph):
-    heads = []
-    for row in graph.tolist():
-        best = 0
-        for column, value in enumerate(row):
-            if value > row[best]:
-                best = column
-        heads.append(best - 1)
-    return heads
-
-
-def is_tree(heads):
-    return heads.count(ROOT) == 1 and all(climbs_out(heads, word) for word in range(len(heads)))
-
-
-@pytest.mark.parametrize("scale", [0.1, 1.0, 30.0])
-def test_sharpness_against_loops(scale):
-    generator = np.random.default_rng(3)
-    graphs = [random_graph(size, generator, scale) for size in [1, 2, 3, 3, 7, 20, 1, 2, 2] * 3]
-    entropies, shares, tops, trees = [], [], [], []
-    for graph in graphs:
-        for row in graph.tolist():
-            entropy = -sum(p * math.log(p) for p in row if p > 0)
-            entropies.append(entropy)
-            if len(graph) > 1:
-                shares.append(entropy / math.log(len(graph)))
-            tops.append(max(row))
-        trees.append(is_tree(best_heads(graph)))
-    found = sharpness(graphs)
-    assert 0 < sum(trees) < len(trees)
-    assert math.isnan(sharpness(graphs[:1]).share), "a single word has one head"
-    assert found.entropy == pytest.approx(sum(entropies) / len(entropies), rel=1e-12)
-    assert found.share == pytest.approx(100 * sum(shares) / len(shares), rel=1e-12)
-    assert found.top == pytest.approx(sum(tops) / len(tops), rel=1e-12)
-    assert found.trees == pytest.approx(100 * sum(trees) / len(trees), rel=1e-12)

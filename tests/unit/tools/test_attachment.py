@@ -1,15 +1,11 @@
 """fairseq-syntax attachment: the table of a model is that of its trees, and the baselines stand beside it."""
 
-import json
-
 import programs
 import pytest
 
-from fairseq_syntax.evaluate.treebank import sharpness
 from fairseq_syntax.tools import attachment, look
-from fairseq_syntax.tools.latent_trees import CutSentence, Cutter, TreeInducer
+from fairseq_syntax.tools.latent_trees import Cutter
 from fairseq_syntax.tools.models import load
-from fairseq_syntax.trees.conllu import read_conllu
 
 PUNCTUATED = """\
 1\tI\t_\tPRON\t_\t_\t2\tnsubj\t_\t_
@@ -43,28 +39,6 @@ def test_baselines_alone(gold, run):
     ]
     left_out = "2 sentences left out (no tree, or only punctuation)"
     assert f"1 sentences, 5 words, 3 of them not punctuation; {left_out}" in run.said
-    gold.write_text(PUNCTUATED.replace("her\t_\tPRON", "her\t_\tNOUN"))
-    header, *rows = run("--gold", gold, "--grammar")[-1]
-    assert header == ["head", "child", "gold", "L", "R"]
-    assert sorted(rows) == [["VERB", "NOUN", "50.0", "0.0", "100.0"], ["VERB", "PRON", "50.0", "100.0", "0.0"]]
-
-
-def test_record(gold, run, tmp_path):
-    """Unrounded what the tables say; nothing that is there is replaced unasked."""
-    predicted, output = tmp_path / "predicted.conllu", tmp_path / "record.json"
-    predicted.write_text(PUNCTUATED.replace("I\t_\tPRON\t_\t_\t2", "I\t_\tX\t_\t_\t3"))
-    shares, relations = run("--gold", gold, "--predicted", predicted, "--by", "deprel", "--output", output)
-    found = json.loads(output.read_text())
-    assert [found[key] for key in ("sentences", "words", "scored")] == [1, 5, 3]
-    assert list(found["scores"]) == ["trees", "L", "R"]
-    for row, scores in zip(shares[1:], found["scores"].values(), strict=True):
-        assert row[1:] == [f"{scores[key]:.1f}" for key in ("DA", "UA", "UAS")]
-    for relation, words, *shown in relations[1:]:
-        of = [scores["relations"][relation] for scores in found["scores"].values()]
-        assert shown == [f"{one[key]:.1f}" for one in of for key in ("DA", "UA")]
-        assert {str(one["words"]) for one in of} == {words}
-    run("--gold", gold, "--predicted", predicted, "--output", output, status=1)
-    assert f"{output}: exists already; give --overwrite" in run.said
 
 
 def test_a_model_scores_as_its_trees(latent, trained, run, tmp_path, capsys):
@@ -73,12 +47,12 @@ def test_a_model_scores_as_its_trees(latent, trained, run, tmp_path, capsys):
     gold, output = f"{latent.text}.en.conllu", tmp_path / "trees.conllu"
     assert look.main([*map(str, [*model, "--input", gold, "--output", output])]) == 0
     capsys.readouterr()
-    by_model, grammar = run(*model, "--gold", gold, "--grammar")
-    by_file, grammar_of_file = run("--gold", gold, "--predicted", output, "--grammar")
+    by_model, relations = run(*model, "--gold", gold, "--by", "deprel")
+    by_file, relations_of_file = run("--gold", gold, "--predicted", output, "--by", "deprel")
     assert by_model[1][0] == "sa_nmt_shared_tiny"
     assert [row[1:] for row in by_model] == [row[1:] for row in by_file]
-    assert grammar[0] == ["head", "child", "gold", "L", "R", "sa_nmt_shared_tiny"]
-    assert len(grammar) > 10 and grammar[1:] == grammar_of_file[1:]
+    assert relations[0][:4] == ["relation", "words", "DA sa_nmt_shared_tiny", "UA sa_nmt_shared_tiny"]
+    assert len(relations) > 3 and relations[1:] == relations_of_file[1:]
 
 
 def test_collapsed_ranges(gold, run):
@@ -86,21 +60,6 @@ def test_collapsed_ranges(gold, run):
     shares = run("--gold", gold, "--collapse-ranges", "--predicted", gold)[0]
     assert "1 sentences, 4 words, 3 of them not punctuation" in run.said
     assert shares[1][1:] == ["100.0"] * 3
-
-
-# --- grammar, and how sure a model is -------------------------------------------------------------------------------
-
-
-def test_how_sure_a_model_is(treebank, trained_parser, run):
-    gold = treebank / "valid.conllu"
-    shown = run(treebank, "--path", trained_parser(), "--cpu", "--gold", gold, "--sharpness")[-1]
-    assert shown[0] == ["system", "entropy", "% of log N", "max p", "% trees"]
-    sentences = [s for s in read_conllu(gold) if any(tag != "PUNCT" for tag in s.upos)]
-    inducer = TreeInducer(load(str(trained_parser()), str(treebank), True))
-    graphs = inducer.graphs([CutSentence(s.forms, [*range(len(s))], len(s), "x") for s in sentences])
-    expected = sharpness([graph.probabilities for graph in graphs])
-    figures = f"{expected.entropy:.3f} {expected.share:.1f} {expected.top:.3f} {expected.trees:.1f}"
-    assert shown[1][1:] == figures.split()
 
 
 def test_words_are_cased_as_the_model_was_trained(treebank, trained_parser, run, tmp_path):

@@ -22,8 +22,8 @@ VERBS = (
     "preprocess -s en -t de --trainpref {folder}/p --destdir {folder}/bin --allow-unparsed --only-syntax "
     "--subword-type none",
     "linearize --input {folder}/p --output {folder}/out --source-lang en --target-lang de --subword-type none",
-    "attachment --gold {path} --predicted {path} --collapse-ranges --grammar",
-    "attachment {model} --gold {path} --sharpness",
+    "attachment --gold {path} --predicted {path} --collapse-ranges",
+    "attachment {model} --gold {path}",
     "look {model} --input {path} --output {folder}/out.conllu",
     "parse --input {folder}/p.en --output {folder}/parsed --parser conllu --parser-model {path}",
     "perturb --input {path} --output {folder}/random.conllu --trees random",

@@ -41,11 +41,6 @@ def changed(before, after):
     return sum(a != b for x, y in pairs for a, b in zip(x.heads, y.heads, strict=True))
 
 
-def arcs(sentence):
-    """(head, label) of each word."""
-    return list(zip(sentence.heads, sentence.deprels, strict=True))
-
-
 corpora = st.lists(trees(min_words=1, max_words=9), min_size=1, max_size=8)
 options = st.one_of(
     st.floats(0, 1).map(lambda p: ["--reattach", p]),
@@ -62,11 +57,8 @@ def test_trees_stay_trees_and_what_it_says_is_what_came_out(run, corpus, given_o
     assert all(s.heads.count(ROOT) == 1 and is_forest(s.heads) for s in after)
     assert [s.forms for s in after] == [s.forms for s in before]
     words = sum(map(len, before))
-    both = sum(
-        arc == new for x, y in zip(before, after, strict=True) for arc, new in zip(arcs(x), arcs(y), strict=True)
-    )
-    uas, las = 100 - 100 * changed(before, after) / words, 100 * both / words
-    assert f"UAS {uas:.2f}, LAS {las:.2f} of {words} words, {len(before)} sentences\n" in run.said
+    uas = 100 - 100 * changed(before, after) / words
+    assert f"UAS {uas:.2f} of {words} words, {len(before)} sentences\n" in run.said
     first = run.bytes
     run(before, *given_options, "--seed", seed)
     assert run.bytes == first
@@ -90,7 +82,7 @@ def test_what_is_no_tree_stays(run):
     ranges = replace(tree([1, ROOT, 1]), comments=["# a"], ranges=[(0, 1, "w0w1")])
     before = [ranges, without_parse([]), without_parse(["kein", "Baum"])]
     after = run(before, "--reattach", 1)
-    assert "of 3 words, 3 sentences; 1 of them have no parse\n" in run.said
+    assert "of 3 words, 3 sentences\n" in run.said
     assert (after[0].comments, after[0].ranges) == (["# a"], [(0, 1, "w0w1")])
     assert changed(before[:1], after[:1]) == 3
     assert [(s.forms, s.is_parsed) for s in after[1:]] == [([], True), (["kein", "Baum"], False)]
