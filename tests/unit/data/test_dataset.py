@@ -10,11 +10,11 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from corpora import Item, expected_arrays, random_heads, write_split
+from corpora import Item, random_heads, write_split
 from fairseq import tasks
 from training_options import configuration
 
-from fairseq_syntax.data.collating import INPUTS
+from fairseq_syntax.data.collating import INPUTS, TokenSyntax, collate_syntax
 from fairseq_syntax.tools import preprocess
 from fairseq_syntax.trees.conllu import TreeFormatError
 
@@ -66,31 +66,21 @@ def set_up(data_path, *extra, inputs=INPUTS):
     return task
 
 
+FROM_HEADS = tuple(INPUTS.keys() - {"deprels", "upos"})
+
+
 def check_batch(task, batch):
     """Each row holds the tree of its own tokens, in the columns of its tokens; returns the texts."""
     found = []
     tokens, syntax = batch["net_input"]["src_tokens"], batch["net_input"]["src_syntax"]
-    for b, row in enumerate(tokens.tolist()):
-        columns = [t for t, token in enumerate(row) if token != 1]
-        start, length = columns[0], len(columns)
-        text = " ".join(task.source_dictionary[row[t]] for t in columns[:-1])
-        item = ITEMS[text]
-        found.append(text)
-        assert batch["net_input"]["src_lengths"][b] == length
-        expected = expected_arrays(item, {}, {})
-        words = expected["words"]
-        parents = [-1] * len(row)
-        parents[start : start + length] = [p + 2 * start for p in expected["parents"]]
-        assert syntax["parents"][b].tolist() == parents
-        starts = [0] * len(row)
-        starts[start : start + length] = [int(t == 0 or words[t - 1] != words[t]) for t in range(length)]
-        assert syntax["word_starts"][b].tolist() == starts
-        square = syntax["distances"][b, start : start + length, start : start + length]
-        matrix = np.zeros((len(item.heads) + 1,) * 2, int)
-        matrix[np.triu_indices(len(matrix), 1)] = expected["distances"]
-        matrix += matrix.T
-        assert square.tolist() == matrix[words][:, words].tolist()
-        assert (syntax["distances"][b] == 255).sum() == len(row) ** 2 - length**2
+    for b, row in enumerate(tokens):
+        ids = row[row != 1].tolist()
+        item = ITEMS[" ".join(task.source_dictionary[token] for token in ids[:-1])]
+        found.append(item.text())
+        assert batch["net_input"]["src_lengths"][b] == len(ids)
+        tree = TokenSyntax(np.array(item.word_of_token), np.array(item.heads))
+        expected = collate_syntax([tree], FROM_HEADS, len(row), bool(row[0] == 1))
+        assert all(syntax[name][b].equal(expected[name][0]) for name in FROM_HEADS)
     return found
 
 

@@ -52,15 +52,8 @@ def is_right(arrays):
     ):
         return False
     parsed = [head for head in heads if head != -2]
-    if parsed and (len(parsed) < size or not all(-1 <= head < size for head in heads)):
+    if parsed and not forests.is_forest(heads):
         return False
-    for word in range(size):
-        seen = set()
-        while word >= 0 and word not in seen:
-            seen.add(word)
-            word = heads[word]
-        if word >= 0:
-            return False
     pieces = [["x"] * words.count(word) for word in range(size)]
     return arrays["parents"] == expected_arrays(Item(pieces, heads), {}, {})["parents"]
 

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from oracles import directed_translation as oracle
 from torch import nn
 
 from fairseq_syntax.systems.sdatt.attention import (
@@ -59,23 +58,6 @@ def test_every_token_owns_an_equal_share(position, length, row):
     for dtype in (torch.double, torch.float, torch.half):
         found = centre_row(torch.tensor([position], dtype=dtype), torch.tensor([length]))
         assert found.dtype == torch.long and found.tolist() == [row]
-
-
-@pytest.mark.parametrize("softmax", ["window", "sentence"])
-@pytest.mark.parametrize("window", [0.4, 1, 3, 10])
-@pytest.mark.parametrize("left_pad", [False, True], ids=["right", "left"])
-def test_local_equals_the_equations(left_pad, window, softmax):
-    lengths = [9, 9, 9, 6, 3, 2, 1]
-    shares = torch.tensor([0.0, 0.31, 1.0, 0.5, 0.9, 0.26, 0.77], dtype=torch.double)
-    positions = shares * torch.tensor(lengths)
-    scores = draw(len(lengths), 9)
-    options = {"window": window, "softmax": softmax}
-    found = local(positions, lengths, scores, left_pad, **options)
-    for b, length in enumerate(lengths):
-        columns = slice(9 - length, 9) if left_pad else slice(0, length)
-        expected = torch.zeros(9, dtype=torch.double)
-        expected[columns] = torch.stack(oracle.around(list(scores[b, columns]), positions[b], **options))
-        torch.testing.assert_close(found[b], expected, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("softmax", ["window", "sentence"])

@@ -1,5 +1,7 @@
 """SDAtt and its peers as whole models, against the paper's equations word by word."""
 
+import math
+
 import pytest
 import small_models
 import torch
@@ -63,7 +65,8 @@ def assert_equals_the_paper(model, **settings):
 
 # option of the model -> of the oracle
 READINGS = {
-    **{"sdatt_position": "gradient", "sdatt_sdr": "sdr", "sdatt_local_softmax": "softmax", "encoder_layers": "layers"},
+    **{"sdatt_position": "gradient", "sdatt_sdr": "sdr", "encoder_layers": "layers"},
+    **{"sdatt_local_window": "window", "sdatt_local_softmax": "softmax", "sdatt_n": "window", "sdatt_sigma": "sigma"},
 }
 
 
@@ -84,7 +87,15 @@ ALL_READINGS = [
     ("sdatt", {"sdatt_position": "hard"}),
     ("sdatt", {"sdatt_sdr": 1}),
     ("sdatt", {"encoder_layers": 2}),
-    ("global_plus_local", {"sdatt_local_softmax": "sentence"}),
+    *(
+        ("global_plus_local", {"sdatt_local_window": window, "sdatt_local_softmax": softmax})
+        for window in (0.4, 1, 3, 10, math.inf)
+        for softmax in ("window", "sentence")
+    ),
+    *(
+        ("sdatt", {"sdatt_n": window, "sdatt_sigma": sigma})
+        for window, sigma in ((4, None), (1, math.inf), (math.inf, 3.0), (math.inf, None), (0.5, None))
+    ),
     ("sdatt", OTHER),
     ("global_plus_chen17", OTHER),
 ]

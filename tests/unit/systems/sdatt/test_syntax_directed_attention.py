@@ -59,25 +59,6 @@ def test_the_published_product_prefers_what_is_far_if_scores_are_negative():
     torch.testing.assert_close(flat, torch.full((10,), 0.1, dtype=torch.double), atol=1e-15, rtol=0)
 
 
-@pytest.mark.parametrize("window, sigma", [(4, None), (2, 1.3), (1, INF), (INF, 3.0), (INF, None), (0.5, None)])
-@pytest.mark.parametrize("left_pad", [False, True], ids=["right", "left"])
-def test_equals_the_equations(left_pad, window, sigma):
-    memory = make_memory(left_pad=left_pad)
-    width = memory["keep"].shape[1]
-    scores = draw(len(SENTENCES), width)
-    for seed in range(4):
-        positions = some_positions(seed)
-        for gradient in GRADIENTS:
-            found = build(window, sigma, gradient).weigh(scores, positions, memory)
-            for b, heads in enumerate(SENTENCES):
-                own = list(scores[b, memory["keep"][b]])
-                deviation = window / 2 if sigma is None else sigma
-                rows = [row_weights(own, distances, window, deviation) for distances in tree_paths(heads)]
-                expected = rows[math.floor(positions[b])]
-                torch.testing.assert_close(found[b, memory["keep"][b]], expected, atol=1e-12, rtol=0)
-                assert not found[b, ~memory["keep"][b]].any()
-
-
 @pytest.mark.parametrize("gradient", GRADIENTS)
 def test_the_ends_of_sentences(gradient, dtype=torch.float):
     for heads in ([], [-1], [1, -1], HEADS):
