@@ -7,7 +7,6 @@ the documentation must be that of a case, or of a message of the package, whose 
 import ast
 import importlib
 import inspect
-import os
 import re
 import shutil
 import sys
@@ -60,39 +59,39 @@ class World:
         self.folder, self.text, self.bin = folder, folder / "text", folder / "bin"
         self.capsys, self.checkpoint = capsys, checkpoint
 
-    def preprocess(self, *extra, splits=("train", "valid", "test"), destdir="bin"):
+    def arguments(self, *extra, splits=("train", "valid", "test"), destdir="new"):
+        """Of fairseq-syntax preprocess."""
         prefixes = [part for s in splits for part in (f"--{s}pref", f"{self.text}/{s}")]
-        arguments = ["-s", "en", "-t", "de", *prefixes, "--destdir", f"{self.folder}/{destdir}", *map(str, extra)]
-        if status := preprocess.main(arguments):
-            sys.exit(status)
+        return ["-s", "en", "-t", "de", *prefixes, "--destdir", f"{self.folder}/{destdir}", *map(str, extra)]
 
-    def dicts(self):
-        return ["--srcdict", self.bin / "dict.en.txt", "--tgtdict", self.bin / "dict.de.txt"]
-
-    def refused(self, *extra, status=1, destdir="new", **kwargs):
-        """What fairseq-syntax preprocess says when it refuses: one line, no traceback, nothing written or changed."""
-        before = {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
-        with pytest.raises(SystemExit) as caught:
-            self.preprocess(*extra, destdir=destdir, **kwargs)
-        assert caught.value.code == status
-        assert before == {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
-        return self.said("preprocess")
-
-    def said(self, name):
-        """The one line that a program says."""
-        error = self.capsys.readouterr().err
-        assert "Traceback" not in error
-        said = re.findall(rf"fairseq-syntax[ -]{name}: (.*)", error)
-        assert len(said) == 1, error
-        return said[0]
+    def refused(self, *extra, status=1, **kwargs):
+        """What fairseq-syntax preprocess says when it refuses."""
+        return self.program("preprocess", *self.arguments(*extra, **kwargs), model=False, status=status)
 
     def tree(self, words):
-        """Make the test set one sentence: of each word its form and head, or all columns; and a text of two words."""
+        """Make the test set one sentence, of each word its form and head; and a text of two words."""
         (self.text / "test.en").write_text("a b\n")
         (self.text / "test.de").write_text("x\n")
-        columns = [word.split(" ") for word in words]
-        rows = [row(i, *given) if len(given) == 2 else "\t".join(given) for i, given in enumerate(columns, 1)]
-        (self.text / "test.en.conllu").write_text("".join(f"{each}\n" for each in rows) + "\n")
+        rows = [f"{i}\t{{}}\t_\tX\t_\t_\t{{}}\tdep\t_\t_\n".format(*word.split()) for i, word in enumerate(words, 1)]
+        (self.text / "test.en.conllu").write_text("".join(rows) + "\n")
+
+    def files(self):
+        return {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
+
+    def program(self, name, *arguments, arch="sa_nmt_shared_tiny", path=None, data=None, model=True, status=1):
+        """What a program says when it refuses: one line, no traceback, nothing written or changed."""
+        main = importlib.import_module(f"fairseq_syntax.tools.{name}").main
+        given = [data or self.bin, "--path", path or self.checkpoint(arch), "--cpu"] if model else []
+        before = self.files()
+        self.capsys.readouterr()
+        try:
+            code = main([*map(str, given), *map(str, arguments)])
+        except SystemExit as stopped:
+            code = stopped.code
+        error = self.capsys.readouterr().err
+        assert code == status and self.files() == before and "Traceback" not in error
+        (said,) = re.findall(rf"fairseq-syntax[ -]{name}: (.*)", error)
+        return said
 
     def set_up(self, *extra, data=None, arch="pascal_transformer_tiny"):
         """Task and model as fairseq-train makes them."""
@@ -102,35 +101,13 @@ class World:
         self.criterion = self.task.build_criterion(self.config.criterion)
         return self.task
 
-    def program(self, name, *arguments, arch="sa_nmt_shared_tiny", path=None, data=None, model=True, status=1):
-        """What a program that looks inside a model says when it refuses: one line, nothing written."""
-        main = importlib.import_module(f"fairseq_syntax.tools.{name}").main
-        given = [data or self.bin, "--path", path or self.checkpoint(arch), "--cpu"] if model else []
-        before = sorted(os.listdir(self.folder))
-        self.capsys.readouterr()
-        try:
-            code = main([*map(str, given), *map(str, arguments)])
-        except SystemExit as stopped:
-            code = stopped.code
-        assert code == status
-        assert sorted(os.listdir(self.folder)) == before
-        return self.said(name)
-
-    def check(self, data=None):
-        """What fairseq-syntax preprocess --check says of the data."""
-        return self.program("preprocess", "--check", data or self.bin, model=False)
-
-    def error(self, *extra, load=None, epoch=1, **kwargs):
+    def error(self, *extra, load=None, **kwargs):
         """The error of setting up a training, or of loading a split."""
         with pytest.raises((ValueError, OSError)) as caught:
             self.set_up(*extra, **kwargs)
             assert load, "no error"
-            self.task.load_dataset(load, epoch=epoch)
+            self.task.load_dataset(load)
         return str(caught.value)
-
-
-def row(number, form, head):
-    return f"{number}\t{form}\t_\tX\t_\t_\t{head}\tdep\t_\t_"
 
 
 # --- data directories -------------------------------------------------------------------------------------------
@@ -149,7 +126,8 @@ def _(world):
 )
 def _(world):
     write_split(world.text / "test", random_items(3, 77))
-    world.preprocess(*world.dicts(), "--syntax-dicts", world.bin, splits=["test"], destdir="changed")
+    dicts = ["--srcdict", world.bin / "dict.en.txt", "--tgtdict", world.bin / "dict.de.txt"]
+    preprocess.main(world.arguments(*dicts, "--syntax-dicts", world.bin, splits=["test"], destdir="changed"))
     for end in ("en.bin", "en.idx", "de.bin", "de.idx"):
         shutil.copy(world.folder / "changed" / f"test.en-de.{end}", world.bin / f"test.en-de.{end}")
     return world.error(load="test")
@@ -197,24 +175,12 @@ def test_a_checkpoint_may_hold_a_mask(value, is_fine):
 
 
 @pytest.fixture
-def world(good, trained, tmp_path, capsys, caplog, monkeypatch):
+def world(good, trained, tmp_path, capsys, monkeypatch):
     for name in ("text", "bin"):
         shutil.copytree(good / name, tmp_path / name)
     world = World(tmp_path, capsys, trained)
-    world.caplog, world.monkeypatch = caplog, monkeypatch
+    world.monkeypatch = monkeypatch
     return world
-
-
-def parser_refused(world, *options):
-    """The error of training a parser with other options."""
-    folder = treebanks.make(world.text / "treebank")
-    few = ["--cpu", "--num-workers", 0, "--max-update", 1, "--save-dir", world.text / "parser"]
-    commands.run("fairseq-train", folder, *treebanks.TRAINING, *few, *options)
-
-
-def trees_refused(world, *options):
-    """What training with latent constituents ends with, of words."""
-    commands.train(world.bin, world.folder / "trees", "latent_tree_rnng_tiny", "--max-update", "1", *options)
 
 
 def tree_search_refused(_, **options):
@@ -253,14 +219,17 @@ def interactive(world, *options, text="a b"):
 
 
 KINDS = {
-    **{"training": World.error, "preprocess": World.refused, "programs": World.program, "check": World.check},
-    **{"latent_trees": trees_refused, "parser": parser_refused, "interactive": interactive},
+    **{"training": World.error, "preprocess": World.refused, "programs": World.program},
+    "interactive": interactive,
+    "parser": lambda world, *options: commands.run(
+        "fairseq-train", treebanks.make(world.folder / "bank"), *treebanks.TRAINING, "--cpu", *options
+    ),
     "tree_search": tree_search_refused,
     "parsers": lambda _, **given: load_parser(given.pop("name"), ParserOptions(**given)),
 }
 
 
-def spoil(world, at, copy=None, without=(), write=None, append=None, fill=None, edit=None, hide=()):
+def spoil(world, at, copy=None, without=(), write=None, append=None, fill=None, hide=()):
     """Change the good data as a case of bad_input.toml says; `at` makes a path of a text."""
     for target, source in (copy or {}).items():
         at(target).parent.mkdir(exist_ok=True)
@@ -277,10 +246,6 @@ def spoil(world, at, copy=None, without=(), write=None, append=None, fill=None, 
                 file.write(text.encode("latin-1" if max(text, default="") < "\u0100" else "utf-8") * times)
     for name, content in (fill or {}).items():
         at(name).write_bytes(content.encode("latin-1") * (at(name).stat().st_size // len(content)))
-    for name, (pattern, new) in (edit or {}).items():
-        content, count = re.subn(pattern, new, at(name).read_text())
-        at(name).write_text(content)
-        assert count, pattern
     for name in hide:
         world.monkeypatch.setitem(sys.modules, name, None)
 
@@ -300,8 +265,7 @@ def of_table(kind, options="", run="", trees=(), first=None, needs="pytest", say
         changes = {key: given.pop(key) for key in CHANGES & given.keys()}
         spoil(world, lambda text: Path(text.format(**places)), **changes)
         if first is not None:
-            world.preprocess("--overwrite", *first.split())
-            world.capsys.readouterr()
+            assert preprocess.main(world.arguments("--overwrite", *first.split(), destdir="bin")) == 0
         return KINDS[kind](world, *(word.format(**places) for word in (options or run).split()), **given)
 
     return provoke
