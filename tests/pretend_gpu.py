@@ -16,6 +16,7 @@ from collections import Counter
 from pathlib import Path
 from unittest import mock
 
+import fused_cells
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
@@ -137,10 +138,12 @@ class PretendGPU(TorchFunctionMode):
             (torch.cuda.amp, "autocast", lambda enabled=True: autocast_on_host(enabled=enabled)),
         ):
             self._patches.enter_context(mock.patch.object(owner, name, value))
+        self._cells = fused_cells.register()
         return super().__enter__()
 
     def __exit__(self, *error):
         self._patches.close()
+        del self._cells
         return super().__exit__(*error)
 
     # --- calling ------------------------------------------------------------------------------------------------------

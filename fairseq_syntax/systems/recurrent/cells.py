@@ -1,4 +1,7 @@
-"""LSTM and GRU cells of a decoder, which do outside the time loop whatever does not depend on the step before."""
+"""LSTM and GRU cells of a decoder, which do outside the time loop whatever does not depend on the step before.
+
+On CUDA, all that follows the products is one kernel of torch's, as in `torch.nn.LSTMCell` and `GRUCell`.
+"""
 
 from abc import abstractmethod
 from typing import Optional, Tuple
@@ -42,6 +45,11 @@ class RecurrentCell(nn.Module):
         """One step: the new state from `inputs` (B, step size), the state before, and a row of `project_ahead`."""
 
 
+def fuses(tensor: Tensor) -> bool:
+    """True where torch has the kernels."""
+    return tensor.is_cuda
+
+
 class LSTMCell(RecurrentCell):
     """`torch.nn.LSTMCell` with one bias instead of two that are summed; gates in the order i, f, o, g."""
 
@@ -50,12 +58,34 @@ class LSTMCell(RecurrentCell):
     def __init__(self, step_size, hidden_size, ahead_size=0):
         super().__init__(step_size, hidden_size, ahead_size)
         self.recurrent = nn.Linear(step_size + hidden_size, 4 * hidden_size)
+        self.fused = None  # weights of the input and of the state, and bias, with gates in the order of torch's kernel
+
+    def start(self) -> None:
+        """Prepare for the steps of a batch in training. Call `stop` after them: what is prepared cannot be copied."""
+        if fuses(self.recurrent.weight) and torch.is_grad_enabled():
+            weight, bias = map(self._as_in_torch, (self.recurrent.weight, self.recurrent.bias))
+            self.fused = *weight.split((weight.shape[1] - self.hidden_size, self.hidden_size), dim=1), bias
+
+    def stop(self) -> None:
+        """See `start`."""
+        self.fused = None
+
+    def _as_in_torch(self, rows: Tensor) -> Tensor:
+        kept, show, new = rows.split((2 * self.hidden_size, self.hidden_size, self.hidden_size))
+        return torch.cat((kept, new, show))
 
     def project_ahead(self, inputs):
+        if self.fused:
+            return torch.nn.functional.linear(inputs, self._as_in_torch(self.ahead.weight), self.fused[2])
         return torch.nn.functional.linear(inputs, self.ahead.weight, self.recurrent.bias)
 
     def forward(self, inputs, state, ahead=None):
         hidden, cell = state
+        if self.fused:
+            of_input, of_state, bias = self.fused
+            bias = bias if ahead is None else ahead
+            given = bias if inputs is None else torch.addmm(bias, inputs, of_input.t())
+            return torch.ops.aten._thnn_fused_lstm_cell(given, hidden @ of_state.t(), cell)[:2]
         x = hidden if inputs is None else torch.cat((inputs, hidden), dim=1)
         # the bias is in `ahead`, if there is one: one operation instead of two at every step
         bias = self.recurrent.bias if ahead is None else ahead
@@ -94,6 +124,8 @@ def gru_step(given: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor, masks:
         weight, bias: (3H, H) and (3H,), of the recurrent product.
         masks: none, or two (B, H): what of the state enters the products for the gates and for the candidate.
     """
+    if fuses(given) and not masks:
+        return torch.ops.aten._thnn_fused_gru_cell(given, torch.nn.functional.linear(hidden, weight, bias), hidden)[0]
     split = 2 * hidden.shape[1]
     if masks:
         states = (hidden * mask for mask in masks)

@@ -25,8 +25,9 @@ class LocalSoftmax(StrEnum):
 class AdditiveMemory(SourceMemory):
     """Keys U_a h_j + b_a, annotations h_j, and where in the sentence each column is.
 
-    Besides "keys" and "values" (B, T, C): "keep" (B, T), True at real tokens; "length" (B,), how many these
-    are, EOS included; "start" (B,), the column of the first. Positions p are counted from there, whatever the padding.
+    Besides "keys" and "values" (B, T, C): "padding" (B, T), True there; "length" (B,), how many tokens there are, EOS
+    included; "last" (B,), the position of the last; "start" (B,), the column of the first. Positions p are counted from
+    there, whatever the padding.
     """
 
     def __init__(self, size: int, double_context: bool = False):
@@ -36,14 +37,16 @@ class AdditiveMemory(SourceMemory):
         self.keys = nn.Linear(size, size)
 
     def forward(self, states, source):
-        keep = ~source.padding_mask
+        padding = source.padding_mask
+        length = (~padding).sum(dim=1)
         return {
             "keys": self.keys(states),
             "values": states,
-            "keep": keep,
-            "length": keep.sum(dim=1),
+            "padding": padding,
+            "length": length,
+            "last": length - 1,
             # leading columns of padding
-            "start": source.padding_mask.long().cumprod(dim=1).sum(dim=1),
+            "start": padding.long().cumprod(dim=1).sum(dim=1),
         }
 
 
@@ -81,17 +84,17 @@ class SourceWeights(nn.Module):
 
         Returns (weights (B, T), 0 at padding; what else there is to show; the new state).
         """
-        return global_weights(scores, memory["keep"]), {}, state
+        return global_weights(scores, memory["padding"]), {}, state
 
 
-def global_weights(scores: Tensor, keep: Tensor) -> Tensor:
-    """Softmax over the positions that are kept, (…, T)."""
-    return torch.softmax(scores.masked_fill(~keep, float("-inf")), dim=-1)
+def global_weights(scores: Tensor, outside: Tensor) -> Tensor:
+    """Softmax over the positions that are not `outside`, (…, T)."""
+    return torch.softmax(scores.masked_fill(outside, float("-inf")), dim=-1)
 
 
 def positions_of(memory: Memory) -> Tensor:
     """(B, T) position of each column in its sentence, from 0; negative at padding on the left."""
-    columns = torch.arange(memory["keep"].shape[1], device=memory["keep"].device)
+    columns = torch.arange(memory["padding"].shape[1], device=memory["padding"].device)
     return columns - memory["start"].unsqueeze(1)
 
 
@@ -129,17 +132,17 @@ class AdditiveAttention(SourceAttention):
         extra = {"attn": weights, **shown}
         rows = weights.unsqueeze(1)
         if self.double_context:
-            plain = global_weights(scores, memory["keep"])
+            plain = global_weights(scores, memory["padding"])
             extra |= {"attn": plain, "syntax_attn": weights}
             rows = torch.stack((plain, weights), dim=1)
         context = torch.bmm(rows.to(memory["values"].dtype), memory["values"]).flatten(1)
         return context, extra, state
 
 
-def centre_row(position: Tensor, length: Tensor) -> Tensor:
-    """Token (B,) long at the real-valued position p in (0, L): token j owns [j, j + 1)."""
+def centre_row(position: Tensor, last: Tensor) -> Tensor:
+    """Token (B,) long at the real-valued position p in (0, L), L - 1 being the `last`: token j owns [j, j + 1)."""
     # the clamp comes last: a position that is NaN must not become an index, so that the NaN is seen where it shows
-    return torch.minimum(position.detach().floor(), (length - 1).to(position)).long().clamp(min=0)
+    return torch.minimum(position.detach().long(), last).clamp_(min=0)
 
 
 class LocalWeights(SourceWeights):
@@ -163,15 +166,15 @@ class LocalWeights(SourceWeights):
         columns = positions_of(memory)
         if self.softmax == LocalSoftmax.sentence:
             offset = columns + 1 - position.unsqueeze(1)
-            inside = memory["keep"] & (offset.abs() <= self.window)
-            weights = global_weights(scores, memory["keep"])
+            outside = memory["padding"] | (offset.abs() > self.window)
+            weights = global_weights(scores, memory["padding"])
         else:
             offset = columns + 0.5 - position.unsqueeze(1)
-            row = centre_row(position, memory["length"])
-            inside = memory["keep"] & ((columns - row.unsqueeze(1)).abs() <= self.window)
-            weights = global_weights(scores, inside)
+            row = centre_row(position, memory["last"])
+            outside = memory["padding"] | ((columns - row.unsqueeze(1)).abs() > self.window)
+            weights = global_weights(scores, outside)
         log_gaussian = -2 * (offset / self.window) ** 2
-        weights = weights * log_gaussian.exp() * inside
+        weights = (weights * log_gaussian.exp()).masked_fill(outside, 0)
         return weights, {"position": position}, state
 
 
@@ -197,5 +200,5 @@ class FlexibleWeights(SourceWeights):
         columns = positions_of(memory)
         offset = columns - state["centre"].unsqueeze(1)
         penalty = strength.unsqueeze(1) * offset**2 / (2 * self.sigma**2)
-        weights = global_weights(scores - penalty, memory["keep"])
+        weights = global_weights(scores - penalty, memory["padding"])
         return weights, {"gate": strength}, {"centre": (weights * columns).sum(dim=1)}

@@ -51,7 +51,7 @@ class ConditionalGRUDecoder(RecurrentDecoder):
     def first_hidden(self, layer: nn.Linear, memory: Memory):
         """tanh(W h + b) of the mean annotation h; (B, H)."""
         # annotations of padding are zeros
-        keep = memory["keep"].unsqueeze(2).to(memory["values"])
+        keep = (~memory["padding"]).unsqueeze(2).to(memory["values"])
         mean = (memory["values"] * keep).sum(dim=1) / keep.sum(dim=1)
         return torch.tanh(layer(self.dropout(mean)))
 

@@ -135,7 +135,7 @@ class SyntaxDirectedModel(RecurrentModel):
         if args.sdatt_sdr == 2:
             return TwoMemories(size), TwoSequenceAttention(query, size)
         if args.sdatt_attention == AttentionKind.syntax:
-            memory = SyntaxDirectedMemory(size, args.sdatt_double_context)
+            memory = SyntaxDirectedMemory(size, args.sdatt_double_context, args.sdatt_n, args.sdatt_sigma)
         else:
             memory = AdditiveMemory(size, args.sdatt_double_context)
         return memory, AdditiveAttention(query, size, _weights(args, query), args.sdatt_double_context)
@@ -157,7 +157,7 @@ def _weights(args, query: int) -> SourceWeights:
     if args.sdatt_attention == AttentionKind.flexible:
         return FlexibleWeights(query, args.sdatt_flex_sigma)
     if args.sdatt_attention == AttentionKind.syntax:
-        return SyntaxDirectedWeights(query, args.sdatt_n, args.sdatt_sigma, args.sdatt_position)
+        return SyntaxDirectedWeights(query, args.sdatt_position)
     return SourceWeights()
 
 

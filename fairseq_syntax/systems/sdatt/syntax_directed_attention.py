@@ -1,13 +1,13 @@
 """Syntax-directed attention: a window in the tree instead of the sentence (Chen et al., AAAI 2018)."""
 
-from collections.abc import Callable
 from enum import StrEnum
 from typing import Optional
 
 import torch
 from torch import Tensor
 
-from .attention import AdditiveMemory, PositionNet, SourceWeights, centre_row, global_weights
+from ..recurrent.source_attention import Memory
+from .attention import AdditiveMemory, PositionNet, SourceWeights, centre_row
 
 
 class PositionGradient(StrEnum):
@@ -22,90 +22,86 @@ SMOOTH_SIGMA = 3.0
 
 
 class SyntaxDirectedMemory(AdditiveMemory):
-    """Besides what `AdditiveMemory` holds: "distances" (B, T, T) uint8, `PAD_DISTANCE` at padding.
+    """Besides what `AdditiveMemory` holds, the `neighbourhoods` of all tokens.
 
-    All are 0 in sentences without a parse, which get global attention.
+    Args: C of the annotations; whether the attention returns two contexts; window and sigma of `neighbourhoods`.
     """
+
+    def __init__(self, size: int, double_context: bool, window: float = 4.0, sigma: Optional[float] = None):
+        super().__init__(size, double_context)
+        self.window = window
+        self.sigma = window / 2 if sigma is None else sigma
 
     def forward(self, states, source):
         """As in the base class. Raises ValueError: no distances."""
-        return {**super().forward(states, source), "distances": source.syntax["distances"]}
+        memory = super().forward(states, source)
+        wide = torch.promote_types(states.dtype, torch.float32)
+        return memory | neighbourhoods(memory, source.syntax["distances"], self.window, self.sigma, wide)
+
+
+def neighbourhoods(memory: Memory, distances: Tensor, window: float, sigma: float, dtype) -> Memory:
+    """What attention with a token in the centre needs, for all tokens of a sentence, in its order.
+
+    Args:
+        memory: of an `AdditiveMemory`.
+        distances: (B, T, T) uint8, `PAD_DISTANCE` at padding. All are 0 in sentences without a parse, which get global
+            attention.
+        window: n, in arcs; may be infinite.
+        sigma: of the Gaussian, in arcs; may be infinite.
+
+    Returns "gaussian" (B, T, T), exp(-d² / 2 sigma²) of distances d (eq. 9), and "bias" (B, T, T), minus infinity
+    where d > n and at padding, else 0; the last token stands for all that there are not. With "slope" and "height" (B,
+    T), p slope + height is the logarithm of a Gaussian around p at the middles of tokens, but for what is the same for
+    all, and minus infinity behind them.
+    """
+    tokens, last = torch.arange(distances.shape[1], device=distances.device), memory["last"].unsqueeze(1)
+    columns = torch.minimum(tokens, last) + memory["start"].unsqueeze(1)
+    # squares of uint8 would overflow
+    rows = distances.gather(1, columns.unsqueeze(2).expand_as(distances)).to(dtype)
+    middle = (tokens + 0.5).to(dtype)
+    return {
+        "gaussian": (rows.square() * (-0.5 / sigma**2)).exp(),
+        "bias": torch.zeros_like(rows).masked_fill_((rows > window) | memory["padding"].unsqueeze(1), float("-inf")),
+        "slope": (middle / SMOOTH_SIGMA**2).expand_as(columns),
+        "height": (-0.5 * (middle / SMOOTH_SIGMA) ** 2).masked_fill(tokens > last, float("-inf")),
+    }
 
 
 class SyntaxDirectedWeights(SourceWeights):
     """Softmax over the words within n arcs of the token at a position (eqs. 5, 9-11).
 
     Args:
-        window: n, in arcs; may be infinite.
-        sigma: of the Gaussian, in arcs; may be infinite. None: n / 2.
         gradient: how the position learns.
     """
 
-    def __init__(
-        self,
-        query_size: int,
-        window: float = 4.0,
-        sigma: Optional[float] = None,
-        gradient: PositionGradient = PositionGradient.smooth,
-    ):
+    def __init__(self, query_size: int, gradient: PositionGradient = PositionGradient.smooth):
         super().__init__()
         self.position = PositionNet(query_size)
-        self.window = window
         self.gradient = gradient
-        self.sigma = window / 2 if sigma is None else sigma
         if gradient == PositionGradient.hard:
             # training in several processes wants to know of parameters without a gradient
             self.position.requires_grad_(False)
-
-    def _around(self, scores: Tensor, distances: Tensor, keep: Tensor) -> Tensor:
-        """Weights (…, T) of scores (…, T), of tokens that are kept, at these distances from the centre."""
-        # squares of uint8 would overflow
-        distances = distances.to(scores.dtype)
-        inside = keep & (distances <= self.window)
-        log_gaussian = distances.square() * (-0.5 / self.sigma**2)
-        # before any masking or shift of the scores: the product is not invariant to either
-        return global_weights(scores * log_gaussian.exp(), inside)
-
-    def _rows(self, scores: Tensor, memory, rows: Tensor) -> Tensor:
-        """Weights (B, R, T) with each of the tokens (B, R) `rows`, counted from the sentence's first, in the centre."""
-        index = (rows + memory["start"].unsqueeze(1)).unsqueeze(2).expand(-1, -1, scores.shape[1])
-        return self._around(scores.unsqueeze(1), memory["distances"].gather(1, index), memory["keep"].unsqueeze(1))
 
     def forward(self, scores, query, memory, state):
         position = self.position(query, memory["length"])
         return self.weigh(scores, position, memory), {"position": position}, state
 
-    def weigh(self, scores: Tensor, position: Tensor, memory) -> Tensor:
-        """Weights (B, T) of scores (B, T) around real-valued positions (B,)."""
-        return weights_around(
-            position, memory["length"], self.gradient, self.training, lambda rows: self._rows(scores, memory, rows)
-        )
+    def weigh(self, scores: Tensor, position: Tensor, memory: Memory) -> Tensor:
+        """Weights (B, T) of scores (B, T) around real-valued positions (B,), from 0 to the length of the sentence."""
+        scores, centre = scores.unsqueeze(1), centre_row(position, memory["last"])
+        index = centre[:, None, None].expand(-1, -1, scores.shape[2])
+        near = (memory[name].gather(1, index) for name in ("gaussian", "bias"))
+        weights = _around(scores, *near).squeeze(1)
+        if self.gradient == PositionGradient.hard or not self.training:
+            return weights
+        shares = torch.softmax(torch.addcmul(memory["height"], memory["slope"], position.unsqueeze(1)), dim=1)
+        shares = shares - shares.detach()  # zero, with a gradient
+        with torch.no_grad():
+            rows = _around(scores, memory["gaussian"], memory["bias"])
+        return weights + (shares.unsqueeze(1) @ rows).squeeze(1)
 
 
-def weights_around(
-    position: Tensor,
-    length: Tensor,
-    gradient: PositionGradient,
-    training: bool,
-    weigh: Callable[[Tensor], Tensor],
-) -> Tensor:
-    """(B, …, T) weights around the token at a real-valued position.
-
-    Args:
-        position: (B, …), from 0 to the length of the sentence.
-        length: tokens of the sentence, of a shape that broadcasts to that of `position`.
-        gradient: how the position learns.
-        training: whether gradients are needed.
-        weigh: long (B, …, R) -> weights (B, …, R, T) around each of these tokens, counted from the sentence's first.
-    """
-    weights = weigh(centre_row(position, length).unsqueeze(-1)).squeeze(-2)
-    if gradient == PositionGradient.hard or not training:
-        return weights
-    tokens = torch.arange(weights.shape[-1], device=position.device)
-    last = (length - 1).unsqueeze(-1)
-    log_gaussian = (tokens + 0.5 - position.unsqueeze(-1)).square() * (-0.5 / SMOOTH_SIGMA**2)
-    shares = torch.softmax(log_gaussian.masked_fill(tokens > last, float("-inf")), dim=-1)
-    shares = shares - shares.detach()  # zero, with a gradient
-    with torch.no_grad():
-        rows = weigh(torch.minimum(tokens, last).expand_as(shares))
-    return weights + (shares.unsqueeze(-2) @ rows).squeeze(-2)
+def _around(scores: Tensor, gaussian: Tensor, bias: Tensor) -> Tensor:
+    """Weights (B, R, T) of scores (B, 1, T); see `neighbourhoods`."""
+    # before any masking or shift of the scores: the product is not invariant to either
+    return torch.softmax(torch.addcmul(bias, scores, gaussian), dim=2)

@@ -180,7 +180,7 @@ class TwoSequenceAttention(nn.Module):
         Returns ([context of words; context of units] (B, 2C); extra: "attn" (B, T)).
         """
         scores = 0.5 * self.words.scores(words, memory["words"]) + 0.5 * self.units.scores(units, memory["units"])
-        weights = global_weights(scores, memory["words"]["keep"])
+        weights = global_weights(scores, memory["words"]["padding"])
         rows = weights.unsqueeze(1).to(memory["words"]["values"].dtype)
         contexts = [torch.bmm(rows, memory[name]["values"]).squeeze(1) for name in ("words", "units")]
         return torch.cat(contexts, dim=1), {"attn": weights}

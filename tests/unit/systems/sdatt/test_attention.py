@@ -31,7 +31,13 @@ def make_memory(lengths, left_pad=False, width=None):
     start = width - length if left_pad else torch.zeros_like(length)
     columns = torch.arange(width)
     keep = (columns >= start[:, None]) & (columns < (start + length)[:, None])
-    return {"keep": keep, "length": length, "start": start, "values": torch.zeros(len(lengths), width, 2).double()}
+    return {
+        "padding": ~keep,
+        "length": length,
+        "last": length - 1,
+        "start": start,
+        "values": torch.zeros(len(lengths), width, 2).double(),
+    }
 
 
 def local(positions, lengths, scores, left_pad=False, width=None, **options):
@@ -56,7 +62,7 @@ def draw(*shape, scale=2.0, seed=0):
 )  # fmt: skip
 def test_every_token_owns_an_equal_share(position, length, row):
     for dtype in (torch.double, torch.float, torch.half):
-        found = centre_row(torch.tensor([position], dtype=dtype), torch.tensor([length]))
+        found = centre_row(torch.tensor([position], dtype=dtype), torch.tensor([length - 1]))
         assert found.dtype == torch.long and found.tolist() == [row]
 
 

@@ -7,7 +7,11 @@ import pytest
 import torch
 from oracles.directed_translation import row_weights, tree_paths
 
-from fairseq_syntax.systems.sdatt.syntax_directed_attention import PositionGradient, SyntaxDirectedWeights
+from fairseq_syntax.systems.sdatt.syntax_directed_attention import (
+    PositionGradient,
+    SyntaxDirectedWeights,
+    neighbourhoods,
+)
 from fairseq_syntax.trees.distances import tree_distances
 
 H = 6
@@ -26,18 +30,22 @@ def make_memory(sentences=SENTENCES, left_pad=False, width=None):
     """What weights need of a memory; words are tokens."""
     lengths = [len(heads) + 1 for heads in sentences]
     width = width or max(lengths)
-    keep = torch.zeros(len(sentences), width, dtype=torch.bool)
+    padding = torch.ones(len(sentences), width, dtype=torch.bool)
     distances = torch.full((len(sentences), width, width), 255, dtype=torch.uint8)
     start = torch.tensor([width - length if left_pad else 0 for length in lengths])
     for b, heads in enumerate(sentences):
         columns = slice(start[b], start[b] + lengths[b])
-        keep[b, columns] = True
+        padding[b, columns] = False
         distances[b, columns, columns] = torch.from_numpy(tree_distances(np.array(heads, dtype=int)))
-    return {"keep": keep, "length": torch.tensor(lengths), "start": start, "distances": distances}
+    length = torch.tensor(lengths)
+    return {"padding": padding, "length": length, "last": length - 1, "start": start, "distances": distances}
 
 
-def build(window=4.0, sigma=None, gradient="hard"):
-    return SyntaxDirectedWeights(H, window, sigma, gradient).double()
+def weigh(scores, positions, memory, window=4.0, sigma=None, gradient="hard", training=True):
+    """Weights of a memory."""
+    sigma = window / 2 if sigma is None else sigma
+    near = neighbourhoods(memory, memory["distances"], window, sigma, scores.dtype)
+    return SyntaxDirectedWeights(H, gradient).train(training).weigh(scores, positions, memory | near)
 
 
 def draw(*shape, scale=2.0, seed=0):
@@ -53,7 +61,7 @@ def some_positions(seed=1):
 def test_the_published_product_prefers_what_is_far_if_scores_are_negative():
     """Eq. 10 pulls scores towards 0."""
     position, memory = torch.tensor([FENZI + 0.5], dtype=torch.double), make_memory([HEADS])
-    found, flat = (build().weigh(torch.full((1, 10), score).double(), position, memory)[0] for score in (-3.0, 0.0))
+    found, flat = (weigh(torch.full((1, 10), score).double(), position, memory)[0] for score in (-3.0, 0.0))
     assert float(found[FENZI]) == pytest.approx(0.0229, abs=5e-5)
     assert float(found[WORDS.index("de")]) == pytest.approx(0.3070, abs=5e-5)
     torch.testing.assert_close(flat, torch.full((10,), 0.1, dtype=torch.double), atol=1e-15, rtol=0)
@@ -65,16 +73,15 @@ def test_the_ends_of_sentences(gradient, dtype=torch.float):
         memory = make_memory([heads], width=10)
         length = len(heads) + 1
         for position in (0.0, 1e-30, 0.3, 0.5, length - 0.5, length - 1e-6, float(length)):
-            weights = build(1.0, gradient=gradient).to(dtype)
             scores = draw(1, 10, scale=30).to(dtype).requires_grad_()
             place = torch.tensor([position], dtype=dtype, requires_grad=True)
-            found = weights.weigh(scores, place, memory)
+            found = weigh(scores, place, memory, 1.0, gradient=gradient)
             found.square().sum().backward()
             assert torch.isfinite(found).all() and torch.isfinite(scores.grad).all()
             assert place.grad is None or torch.isfinite(place.grad).all()
             assert not found[0, length:].any()
             row = min(int(float(place)), length - 1)
-            assert not found[(memory["distances"][:, row] > 1) | ~memory["keep"]].any()
+            assert not found[(memory["distances"][:, row] > 1) | memory["padding"]].any()
 
 
 def test_far_words_are_not_wrapped_around():
@@ -82,19 +89,18 @@ def test_far_words_are_not_wrapped_around():
     chain = [*range(1, 300), -1]
     memory = make_memory([chain])
     scores = draw(1, 301)
-    found = build(INF, 10.0).weigh(scores, torch.tensor([0.5]).double(), memory)[0]
+    found = weigh(scores, torch.tensor([0.5]).double(), memory, INF, 10.0)[0]
     expected = row_weights(list(scores[0]), [min(d, 254) for d in tree_paths(chain)[0]], INF, 10.0)
     torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
     # in half precision the squares do not fit either, and the scores are in float32
-    half = SyntaxDirectedWeights(H, INF, 10.0, "hard").half()
-    again = half.weigh(scores.float(), torch.tensor([0.5]), memory)[0]
+    again = weigh(scores.float(), torch.tensor([0.5]), memory, INF, 10.0)[0]
     torch.testing.assert_close(again.double(), found, atol=1e-6, rtol=0)
 
 
 def gradients(gradient, scores, positions, memory, toward):
     """(weights, dL/de, dL/dp) of L = sum of weights times `toward`."""
     scores, positions = scores.clone().requires_grad_(), positions.clone().requires_grad_()
-    found = build(2.0, gradient=gradient).train().weigh(scores, positions, memory)
+    found = weigh(scores, positions, memory, 2.0, gradient=gradient)
     to_scores, to_positions = torch.autograd.grad((found * toward).sum(), (scores, positions), allow_unused=True)
     return found.detach(), to_scores, to_positions
 
@@ -109,11 +115,10 @@ def test_smooth_is_the_row_with_the_gradient_of_a_gaussian_mixture_of_all(left_p
         hard, hard_scores, _ = gradients("hard", *arguments)
         smooth, smooth_scores, found = gradients("smooth", *arguments)
         assert torch.equal(smooth, hard) and torch.equal(smooth_scores, hard_scores)
-        decoding = build(2.0, gradient="smooth").eval()
-        assert torch.equal(decoding.weigh(scores, positions, memory), hard)
+        assert torch.equal(weigh(scores, positions, memory, 2.0, gradient="smooth", training=False), hard)
         for b, length in enumerate(lengths):
             at_all = [positions.clone().index_fill_(0, torch.tensor(b), j + 0.5) for j in range(length)]
-            rows = [build(2.0).weigh(scores, at, memory)[b] for at in at_all]
+            rows = [weigh(scores, at, memory, 2.0)[b] for at in at_all]
             place = positions[b].clone().requires_grad_()
             heights = [torch.exp(-((j + 0.5 - place) ** 2) / 18) for j in range(length)]
             mixture = sum(height * (row * toward[b]).sum() for height, row in zip(heights, rows, strict=True))
