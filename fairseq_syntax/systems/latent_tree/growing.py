@@ -41,12 +41,10 @@ class _Store:
 
     def append(self, number: int) -> Tensor:
         """Append this many and return them, (2, number, K), to be written."""
-        start, self.count = self.count, self.count + number
-        if self.count > self._rows.shape[1]:
-            self.count = start
-            self._make_room(max(number, start))
-            self.count += number
-        return self._rows[:, start : self.count]
+        if self.count + number > self._rows.shape[1]:
+            self._make_room(max(number, self.count))
+        self.count += number
+        return self._rows[:, self.count - number : self.count]
 
     def read(self, numbers: Tensor) -> Tensor:
         """The rows (2, n, K) of these numbers (n,)."""
@@ -76,7 +74,7 @@ class RNNGState:
 
     @torch.inference_mode()
     def __init__(self, grammar: RNNG, lengths: np.ndarray, limits: Limits, memory: Memory | None = None):
-        rows, longest = len(lengths), int(lengths.max())
+        rows, longest, self._device = len(lengths), int(lengths.max()), grammar.embed.weight.device
         self.grammar, self.memory = grammar, memory
         self.transitions = Transitions(lengths, limits)
         stack, composition, embeddings = grammar.stack, grammar.composition, grammar.embed.weight
@@ -141,7 +139,7 @@ class RNNGState:
             new = place[: len(nt)], below[: len(nt)], self.transitions.taken[nt]
             self._open[nt, inside[nt] + 1] = np.stack(new, 1)
             sizes, *children = self._children(reduce, inside[reduce]) if len(reduce) else ([],)
-            entries, on, opening, *children = self._sent_up(codes[: len(pushing)], below, nt, *children)
+            entries, on, opening, *children = sent_up(self._device, codes[: len(pushing)], below, nt, *children)
             states, gates = self._states.read(on), self._entry_gates.index_select(0, entries)
             if self.memory is not None and len(nt):
                 gates[: len(nt)].addmm_(self.memory.attend(opening, states[0, : len(nt)]), self._attended)
@@ -163,7 +161,7 @@ class RNNGState:
             composed, phrases = rows[filled], self._child_gates.count
             if len(composed):
                 sizes, *children = self._children(composed, level)
-                self._compose(sizes, *self._sent_up(*children))
+                self._compose(sizes, *sent_up(self._device, *children))
                 self._codes[composed, place[filled]] = phrases + np.arange(len(composed))
             self._place[rows] = np.where(filled, place, place - 1)
 
@@ -198,9 +196,6 @@ class RNNGState:
         added = torch.addmm(self._bias, phrases, self._phrase).unflatten(1, (3, -1))
         self._child_gates.append(len(phrases)).copy_(added[:, 1:].transpose(0, 1))
         return added[:, 0]
-
-    def _sent_up(self, *arrays: np.ndarray) -> tuple[Tensor, ...]:
-        return sent_up(self._recurrent.device, *arrays)
 
 
 @dataclass(frozen=True)

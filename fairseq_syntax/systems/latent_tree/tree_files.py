@@ -20,7 +20,6 @@ from .transitions import NONE, Action, Constituents, constituents
 
 OPEN, CLOSE = "(X", ")"
 EXAMPLE = "(X a (X b c ) )"
-_ESCAPES = (("(", "-LRB-"), (")", "-RRB-"))
 
 
 def to_brackets(actions: np.ndarray, symbols: Sequence[Sequence[str]]) -> list[str]:
@@ -65,16 +64,12 @@ def from_brackets(line: str) -> tuple[list[int], list[str]]:
 
 def escape(symbol: str) -> str:
     """The token that stands for a symbol of the text."""
-    for bracket, name in _ESCAPES:
-        symbol = symbol.replace(bracket, name)
-    return symbol
+    return symbol.replace("(", "-LRB-").replace(")", "-RRB-")
 
 
 def unescape(token: str) -> str:
     """The symbol of the text that a token stands for."""
-    for bracket, name in _ESCAPES:
-        token = token.replace(name, bracket)
-    return token
+    return token.replace("-LRB-", "(").replace("-RRB-", ")")
 
 
 _RECORD = re.compile(r"(TS|TT|TA)-(\d+)(?:\t(.*))?", re.DOTALL)

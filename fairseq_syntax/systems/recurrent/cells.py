@@ -58,25 +58,22 @@ class LSTMCell(RecurrentCell):
     def __init__(self, step_size, hidden_size, ahead_size=0):
         super().__init__(step_size, hidden_size, ahead_size)
         self.recurrent = nn.Linear(step_size + hidden_size, 4 * hidden_size)
-        self.fused = None  # weights of the input and of the state, and bias, with gates in the order of torch's kernel
+        self.fused = None  # what `for_kernel` returns, in the steps of a batch
 
-    def start(self) -> None:
-        """Prepare for the steps of a batch in training. Call `stop` after them: what is prepared cannot be copied."""
-        if fuses(self.recurrent.weight) and torch.is_grad_enabled():
-            weight, bias = map(self._as_in_torch, (self.recurrent.weight, self.recurrent.bias))
-            self.fused = *weight.split((weight.shape[1] - self.hidden_size, self.hidden_size), dim=1), bias
+    def for_kernel(self) -> Optional[Tuple[Tensor, ...]]:
+        """Weights of the input and of the state, and the bias, in the order of torch's kernel, for training with it."""
+        weight, bias = self.recurrent.weight, self.recurrent.bias
+        if not fuses(weight) or not torch.is_grad_enabled():
+            return None
+        return *self._permuted(weight).tensor_split((-self.hidden_size,), dim=1), self._permuted(bias)
 
-    def stop(self) -> None:
-        """See `start`."""
-        self.fused = None
-
-    def _as_in_torch(self, rows: Tensor) -> Tensor:
-        kept, show, new = rows.split((2 * self.hidden_size, self.hidden_size, self.hidden_size))
-        return torch.cat((kept, new, show))
+    def _permuted(self, rows: Tensor) -> Tensor:
+        take, keep, show, new = rows.chunk(4)
+        return torch.cat((take, keep, new, show))
 
     def project_ahead(self, inputs):
         if self.fused:
-            return torch.nn.functional.linear(inputs, self._as_in_torch(self.ahead.weight), self.fused[2])
+            return torch.nn.functional.linear(inputs, self._permuted(self.ahead.weight), self.fused[2])
         return torch.nn.functional.linear(inputs, self.ahead.weight, self.recurrent.bias)
 
     def forward(self, inputs, state, ahead=None):

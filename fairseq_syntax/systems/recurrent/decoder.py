@@ -69,13 +69,13 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
         outputs, extras = [], []
         cells = [module for module in self.modules() if isinstance(module, LSTMCell)]
         for cell in cells:
-            cell.start()
+            cell.fused = cell.for_kernel()
         for ahead in self.project_ahead(embedded.transpose(0, 1)).unbind(0):
             output, extra, state = self.step(ahead, state, encoder_out["memory"])
             outputs.append(output)
             extras.append(extra)
         for cell in cells:
-            cell.stop()
+            cell.fused = None  # else the model could not be copied
         self.set_incremental_state(incremental_state, "cached_state", state)
         extra = {"attn": [None]}
         if not self.training and self.need_attn:

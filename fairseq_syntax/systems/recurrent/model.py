@@ -166,10 +166,8 @@ TINY = {
 CHAR = {
     "encoder_embed_dim": 384,
     "encoder_hidden_size": 192,
-    "encoder_layers": 2,
     "decoder_embed_dim": 384,
     "decoder_hidden_size": 384,
-    "decoder_layers": 2,
     "dropout": 0.1,
     "untied_output": True,
     "output_bias": True,

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 class Rotation:
     """Puts rows in order for what wants the padding, True in `padding_mask` (B, T), on the right.
 
-    Without padding on the left, it does nothing. `lengths` (B,) are those without padding, on
-    the host.
+    Without padding on the left, it does nothing. `lengths` (B,) are those without padding, on the host.
     """
 
     def __init__(self, padding_mask: Tensor):
@@ -37,12 +36,7 @@ class Rotation:
     def run(self, layers: nn.RNNBase, x: Tensor):
         """Run recurrent layers over rows without their padding.
 
-        Args:
-            layers: with the batch first.
-            x: (B, T, E), the padding on the right.
-
-        Returns:
-            As the layers do, 0 at padding.
+        `layers` have the batch first, x (B, T, E) the padding on the right. Returns what the layers do, 0 at padding.
         """
         lengths, order = self.lengths.sort(descending=True, stable=True)
         # `enforce_sorted=False` would ask the GPU for the order
