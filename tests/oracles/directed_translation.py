@@ -8,8 +8,6 @@ import math
 import torch
 from oracles.forests import distances
 from oracles.syntax_translation import part, softmax, weighted
-from torch import nn
-from torch.func import functional_call
 
 
 def tree_paths(heads):
@@ -144,24 +142,38 @@ def gru(inputs, recurrent, x, hidden, masks=(1, 1)):
 
 
 def run(weights, rows, layers=1, masks=None):
-    """Annotations (T, E) of one sentence by a GRU, a list; `masks`: two for each direction, see `gru`."""
-    size = weights["weight_hh_l0"].shape[1]
-    if masks:
+    """Annotations (T, E) of one sentence by a GRU, a list; `masks`: two for each direction of one layer, see `gru`."""
+    masks = masks or [1] * 4
+    for layer in range(layers):
         both = []
-        for suffix, own in (("", masks[:2]), ("_reverse", masks[2:])):
+        for suffix, own in ((f"l{layer}", masks[:2]), (f"l{layer}_reverse", masks[2:])):
             inputs, recurrent = (
-                {"weight": weights[f"weight_{kind}_l0{suffix}"], "bias": weights[f"bias_{kind}_l0{suffix}"]}
+                {"weight": weights[f"weight_{kind}_{suffix}"], "bias": weights[f"bias_{kind}_{suffix}"]}
                 for kind in ("ih", "hh")
             )
-            hidden, states = rows.new_zeros(size), []
-            for row in reversed(rows) if suffix else rows:
+            hidden, states = torch.zeros_like(recurrent["weight"][0]), []
+            for row in reversed(rows) if "reverse" in suffix else rows:
                 hidden = gru(inputs, recurrent, row, hidden, own)
                 states.append(hidden)
-            both.append(states[::-1] if suffix else states)
-        return [torch.cat(pair) for pair in zip(*both, strict=True)]
-    stack = nn.GRU(rows.shape[1], size, layers, bidirectional=True)
-    annotations, _ = functional_call(stack, weights, (rows.unsqueeze(1),))
-    return list(annotations[:, 0])
+            both.append(states[::-1] if "reverse" in suffix else states)
+        rows = [torch.cat(pair) for pair in zip(*both, strict=True)]
+    return rows
+
+
+def additive(net, keys, query, annotations):
+    """Scores v . tanh(W_q s + W_k h + b) + c of annotations h."""
+    return [
+        net["score.weight"][0] @ torch.tanh(net["query.weight"] @ query + keys["weight"] @ h + keys["bias"])
+        + net["score.bias"][0]
+        for h in annotations
+    ]
+
+
+def next_word(decoder, *given):
+    """Scores (V,) from the word before, states and contexts, whose matrices L_w, L_d, L_c stand in one."""
+    output = torch.tanh(decoder["deep_output.weight"] @ torch.cat(given) + decoder["deep_output.bias"])
+    scores = decoder["output_projection.weight"] @ output
+    return scores + decoder["output_projection.bias"] if "output_projection.bias" in decoder else scores
 
 
 def translate_with_two_sequences(parameters, words, units, previous, masks=None):
@@ -186,22 +198,14 @@ def translate_with_two_sequences(parameters, words, units, previous, masks=None)
             cells = part(decoder, f"{prefix}before.")
             queries.append(gru(part(cells, "ahead."), part(cells, "recurrent."), y, state, own[:2]))
             keys, net = part(parameters, f"encoder.memory.{name}.keys."), part(decoder, f"attention.{name}.")
-            scores.append([
-                net["score.weight"][0]
-                @ torch.tanh(net["query.weight"] @ (queries[-1] * own[2]) + keys["weight"] @ h + keys["bias"])
-                + net["score.bias"][0]
-                for h in annotations
-            ])  # fmt: skip
+            scores.append(additive(net, keys, queries[-1] * own[2], annotations))
         weights = softmax([(e + f) / 2 for e, f in zip(*scores, strict=True)])
         contexts = [weighted(weights, annotations) for annotations in sequences]
         states = []
         for prefix, query, context, own in zip(("", "unit_"), queries, contexts, kept[1], strict=True):
             cells = part(decoder, f"{prefix}after.")
             states.append(gru(part(cells, "input."), part(cells, "recurrent."), context, query, own[3:]))
-        given = torch.cat([y, *states, *contexts])
-        output = torch.tanh(decoder["deep_output.weight"] @ given + decoder["deep_output.bias"])
-        scores = decoder["output_projection.weight"] @ output
-        logits.append(scores + decoder["output_projection.bias"] if "output_projection.bias" in decoder else scores)
+        logits.append(next_word(decoder, y, *states, *contexts))
         everything.append({"attn": torch.stack(weights)})
     return torch.stack(logits), everything
 
@@ -247,12 +251,7 @@ def translate(
 
     def attend(query):
         nonlocal centre
-        scores = [
-            decoder["attention.score.weight"][0]
-            @ torch.tanh(decoder["attention.query.weight"] @ query + memory["keys.weight"] @ h + memory["keys.bias"])
-            + decoder["attention.score.bias"][0]
-            for h in annotations
-        ]
+        scores = additive(part(decoder, "attention."), part(memory, "keys."), query, annotations)
         plain, found = softmax(scores), {}
         if attention == "local":
             special, found["position"] = local(scores, query, net, **options)
@@ -278,13 +277,6 @@ def translate(
         contexts, found = attend(query * own[2])
         context = torch.cat(contexts)
         state = gru(part(decoder, "after.input."), part(decoder, "after.recurrent."), context, query, own[3:])
-        # L_w y + L_d s + L_cg c^g + L_cs c^s + b: the matrices stand in one
-        given, total, column = [y, state, *contexts], decoder["deep_output.bias"], 0
-        for vector in given:
-            total = total + decoder["deep_output.weight"][:, column : column + len(vector)] @ vector
-            column += len(vector)
-        output = torch.tanh(total)
-        scores = decoder["output_projection.weight"] @ output
-        logits.append(scores + decoder["output_projection.bias"] if "output_projection.bias" in decoder else scores)
+        logits.append(next_word(decoder, y, state, *contexts))
         everything.append(found)
     return torch.stack(logits), everything

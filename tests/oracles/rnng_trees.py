@@ -6,48 +6,10 @@ of a symbol or likewise a tuple.
 """
 
 import math
-from functools import cache
 
 import numpy as np
 
 NT, GEN, REDUCE, NOP = range(4)
-
-
-@cache
-def all_trees(symbols: int, max_open: int, max_consecutive: int) -> tuple[tuple, ...]:
-    """Every tree over so many symbols, one at least.
-
-    Args:
-        max_open: how deep a tree may be, the root counted.
-        max_consecutive: how many constituents may begin before the same symbol.
-    """
-    trees = _contents(0, symbols, max_open - 1)
-    return tuple(tree for tree in trees if _most_openings(tree, 0) <= max_consecutive)
-
-
-@cache
-def _contents(first: int, last: int, depth: int) -> list[tuple]:
-    """What can be made of the symbols from first to last, exclusive, with so many constituents above each other."""
-    if first == last:
-        return [()]
-    result = []
-    for split in range(first + 1, last + 1):
-        children = [first] if split == first + 1 else []
-        if depth:
-            children = children + _contents(first, split, depth - 1)
-        result += [(child, *others) for child in children for others in _contents(split, last, depth)]
-    return result
-
-
-def _most_openings(node, begun: int) -> int:
-    """The most constituents that begin before one symbol, when `begun` of them do before the first."""
-    if isinstance(node, int):
-        return begun
-    most = 0
-    for place, child in enumerate(node):
-        before = begun if place == 0 else 0
-        most = max(most, _most_openings(child, before + (not isinstance(child, int))))
-    return most
 
 
 def actions_of(tree: tuple) -> list[int]:
@@ -194,7 +156,7 @@ def _depth(nodes, node) -> int:
 
 
 def tree_of(actions: list[int]) -> tuple:
-    """The tree that actions build, as `all_trees` writes it."""
+    """The tree that actions build."""
     nodes = build(actions)["constituents"]
     numbers = iter(range(len(actions)))
 

@@ -1,7 +1,6 @@
 """Rewards of trees by hand, against a loop over the actions of all trees of short texts, and the best of all trees."""
 
 import random
-from functools import cache
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from oracles import rnng_trees as oracle
 
 from fairseq_syntax.systems.latent_tree.reinforce import RewardMode, tree_rewards
 from fairseq_syntax.systems.latent_tree.transitions import Action, constituents
-from fairseq_syntax.systems.latent_tree.tree_files import from_brackets, to_brackets
+from fairseq_syntax.systems.latent_tree.tree_files import from_brackets
 
 NT, GEN, REDUCE, NOP = (int(action) for action in Action)
 OPTIONS = [(4.0, 9.0, RewardMode.exclusive), (4.0, 9.0, RewardMode.additive), (0.3, 10.0, RewardMode.additive)]
@@ -80,39 +79,19 @@ def compare(rows, options):
         assert last[row] == pytest.approx(expected_last, abs=1e-12)
 
 
-@cache
-def all_trees_of_five():
-    """(actions, their constituents, how many there are beside the root)."""
-    actions = oracle.padded([oracle.actions_of(tree) for tree in oracle.all_trees(5, 5, 4)])
-    return actions, constituents(actions), (actions == NT).sum(1)
-
-
 @pytest.mark.parametrize(
-    ("mode", "most", "trees", "mean", "maximum", "best"),
+    ("mode", "maximum", "best"),
     [
-        # 57,725 of the 102,091 trees have up to nine constituents beside the root
-        (RewardMode.exclusive, 9, 57725, -3.117, 32.0, {"[[[[ab]c]d]e]"}),
-        (RewardMode.exclusive, 20, 102091, -8.178, 32.0, {"[[[[ab]c]d]e]"}),
-        (RewardMode.additive, 9, 57725, 43.444, 64.456, {"[[[[ab]][[cd]]][[[e]]]]"}),
-        (RewardMode.additive, 20, 102091, 52.528, 105.0, {"[[[[a]]]][[[[b]]]][[[[c]]]][[[[d]]]][[[[e]]]]"}),
+        (RewardMode.exclusive, -1 + 8 + 9, "[[ab]c]"),
+        # of each symbol: 4 and three times 9, three NTs after NTs, four only children, three closings after closings
+        (RewardMode.additive, 3 * (4 + 27 - 10), "[[[[a]]]][[[[b]]]][[[[c]]]]"),
     ],
 )
-def test_best_of_all_trees_of_five_symbols(mode, most, trees, mean, maximum, best):
+def test_best_of_all_trees_of_three_symbols(mode, maximum, best):
     """What a constituent with a fault earns decides whether chains of unary constituents are best, or trees."""
-    actions, built, size = all_trees_of_five()
-    each, last = tree_rewards(built, mode=mode)
+    trees = sorted({oracle.tree_of(row) for row in oracle.all_action_rows(3, 5, 4, 100)}, key=str)
+    each, last = tree_rewards(constituents(oracle.padded(list(map(oracle.actions_of, trees)))), mode=mode)
+    found = each.sum(1)
     assert not last.any()  # all is closed before the end
-    chosen = (size <= most).nonzero()[0]
-    found = each.sum(1)[chosen]
-    assert len(found) == trees
-    assert found.mean() == pytest.approx(mean, abs=1e-3)
-    assert found.max() == pytest.approx(maximum, abs=1e-3)
-    winners = chosen[np.isclose(found, found.max())]
-    lines = to_brackets(actions[winners], [list("abcde")] * len(winners))
-    assert best <= {line[2:-1].replace("(X", "[").replace(")", "]").replace(" ", "") for line in lines}
-    if mode == RewardMode.exclusive:
-        assert len(lines) == 1
-    else:
-        assert all("(X (X" in line and ") ) )" in line for line in lines)
-    flat = (size == 0).nonzero()[0]
-    assert each[flat].sum() == 0
+    assert found.max() == pytest.approx(maximum)
+    assert [trees[i] for i in np.isclose(found, found.max()).nonzero()[0]] == [oracle.tree_of(of_shape(best))]
