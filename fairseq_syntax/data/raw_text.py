@@ -112,8 +112,11 @@ class RawText(Task):
         """
         data_path = utils.split_paths(self.cfg.data)[0]
         manifest = read_manifest(data_path, self.cfg.source_lang, self.cfg.target_lang) or {}
+        parser = self.load_parser()
+        if "upos" not in self.required_inputs and hasattr(parser, "without_tags"):
+            parser.without_tags()
         return LiveSyntax(
-            self.load_parser(),
+            parser,
             manifest.get("subword_type", str(SubwordType.subword_nmt)),
             {name: self.syntax_dictionary(name) for name in TAG_DICTIONARIES.keys() & self.required_inputs},
         )
@@ -123,8 +126,9 @@ class RawText(Task):
         name, options = self.cfg.parser, self.cfg
         for named, settings in (self.text.parser if self.text else {}).items():
             if name in (None, named):
-                given = {each.name: getattr(options, each.name, None) for each in fields(ParserOptions)}
-                chosen = {key: value for key, value in given.items() if value}
+                chosen = {
+                    key.name: given for key in fields(ParserOptions) if (given := getattr(options, key.name, None))
+                }
                 name, options = named, ParserOptions(**{**settings, **chosen})
         return load_parser(str(name or "stanza"), options, self.cfg.source_lang)
 

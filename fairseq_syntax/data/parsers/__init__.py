@@ -57,7 +57,7 @@ class Parser(Protocol):
 
     It may have attributes: `longest`, the number of words that it reads at most; `in_turn`, True if it returns the
     trees of equal sentences one after the other, so that a second call returns others; `withholds`, True if it returns
-    sentences without a parse on purpose.
+    sentences without a parse on purpose; `without_tags`, a method that spares it tags, where nobody reads them.
     """
 
     def parse(self, sentences: list[list[str]]) -> list[Sentence]:

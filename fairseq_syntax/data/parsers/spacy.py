@@ -50,6 +50,11 @@ class SpacyParser:
         if not self._pipeline.has_pipe("parser"):
             raise TreeFormatError(f"--parser-model {model}: this pipeline has no dependency parser; give one that does")
 
+    def without_tags(self) -> None:
+        """See `Parser`."""
+        for pipe in {"tagger", "morphologizer", "attribute_ruler"}.intersection(self._pipeline.pipe_names):
+            self._pipeline.disable_pipe(pipe)
+
     def parse(self, sentences: list[list[str]]) -> list[Sentence]:
         """See `Parser.parse`."""
         from spacy.tokens import Doc

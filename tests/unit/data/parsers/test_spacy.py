@@ -41,7 +41,8 @@ def pipeline(tmp_path_factory):
 
 
 def test_trees_are_those_of_spacy(pipeline):
-    trees = SpacyParser(str(pipeline)).parse(TEXT)
+    parser = SpacyParser(str(pipeline))
+    trees = parser.parse(TEXT)
     nlp = spacy.load(pipeline, exclude=["sentencizer"])
     for words, tree in zip(TEXT, trees, strict=True):
         starts = [True] + [False] * (len(words) - 1)
@@ -49,6 +50,9 @@ def test_trees_are_those_of_spacy(pipeline):
         assert [head if head >= 0 else i for i, head in enumerate(tree.heads)] == [token.head.i for token in found]
         assert [label.replace("root", "ROOT") for label in tree.deprels] == [token.dep_ for token in found]
         assert tree.upos == [token.pos_ for token in found]
+    parser.without_tags()
+    for tree, bare in zip(trees, parser.parse(TEXT), strict=True):
+        assert (bare.heads, bare.deprels, set(bare.upos)) == (tree.heads, tree.deprels, {"_"})
 
 
 def test_trees_are_trees_over_the_words_as_they_are(pipeline):
