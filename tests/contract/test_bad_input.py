@@ -80,7 +80,7 @@ class World:
 
     def program(self, name, *arguments, arch="sa_nmt_shared_tiny", path=None, data=None, model=True, status=1):
         """What a program says when it refuses: one line, no traceback, nothing written or changed."""
-        main = importlib.import_module(f"fairseq_syntax.tools.{name}").main
+        main = importlib.import_module(f"fairseq_syntax.tools.{name.replace('-', '_')}").main
         given = [data or self.bin, "--path", path or self.checkpoint(arch), "--cpu"] if model else []
         before = self.files()
         self.capsys.readouterr()

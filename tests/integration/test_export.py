@@ -136,12 +136,3 @@ def test_a_damaged_validation_set_is_not_taken_for_a_missing_one(planted, tmp_pa
     assert str(data) in capfd.readouterr().err and not (tmp_path / "plain").exists()
     assert export.main([MODEL, "--to", "fairseq", "--output", str(tmp_path / "plain")]) == 0
     assert "has no validation set" in capfd.readouterr().err
-
-
-@pytest.mark.parametrize(("arch", "to"), [("tag_transformer_tiny", "ctranslate2"), ("sa_nmt_shared_tiny", "fairseq")])
-def test_what_no_other_program_computes_is_refused(data_bin, trained, arch, to, tmp_path, capfd):
-    checkpoint = trained(arch) / "checkpoint_last.pt"
-    options = [str(data_bin), "--path", str(checkpoint), "--to", to, "--output", str(tmp_path / "plain")]
-    assert export.main(options) == 1
-    assert f" cannot be exported, because {to} has no such network" in capfd.readouterr().err
-    assert not list(tmp_path.iterdir())

@@ -1,7 +1,7 @@
 """On a GPU, in every precision: no tensor of the host meets one of the device, and the host waits no more often than
 docs/speed.md says, whose table these tests keep.
 
-There need not be a GPU: `pretend_gpu` keeps its rules on the CPU. With one, `pytest -m gpu` runs the same on it.
+There need not be a GPU: `pretend_gpu` keeps its rules on the CPU. With one, `pytest -m gpu` runs more on it.
 """
 
 from argparse import Namespace
@@ -31,16 +31,16 @@ CASES |= {
     )
     for arch in archs
 }
+REAL = torch.cuda.is_available()
+pytestmark = [pytest.mark.gpu] if REAL else []
 CASES |= {f"lgp_nmt --lgp-graph {graph}": ("lgp_nmt", {"lgp_graph": graph}) for graph in ("seq", "dep", "uni")}
 
 
 def tried(pretended: dict[str, Iterable[str]], precisions: Iterable[str] = ("fp32",), without: str = ""):
-    """Parametrize a test by GPU, precision and case: precision -> cases of the pretended one; a real one has all."""
-    given = [("pretended", precision, case) for precision, cases in pretended.items() for case in cases]
-    real = ((precision, case) for precision in precisions for case in CASES)
-    given += [pytest.param("real", *each, marks=pytest.mark.gpu) for each in real]
-    given = [each for each in given if without not in getattr(each, "values", each)]
-    return pytest.mark.parametrize(("gpu", "precision", "case"), given, indirect=["gpu"])
+    """Parametrize a test by precision and case: precision -> cases of the pretended GPU; a real one has all."""
+    given = dict.fromkeys(precisions, CASES) if REAL else pretended
+    pairs = [(precision, case) for precision, cases in given.items() for case in cases if case != without]
+    return pytest.mark.parametrize(("precision", "case"), pairs)
 
 
 @pytest.fixture(scope="module")
@@ -49,17 +49,12 @@ def folders(tmp_path_factory) -> dict[str, Path]:
     return families.copies(tmp_path_factory.mktemp("pretended"))
 
 
-@pytest.fixture(params=["pretended", pytest.param("real", marks=pytest.mark.gpu)])
-def gpu(request):
-    """One that is none, or a real one."""
-    if request.param == "real" and not torch.cuda.is_available():
-        pytest.skip("there is no GPU here; only the pretended one is tried")
-    if request.param == "real":
-        yield RealGPU()
-        return
+@pytest.fixture
+def gpu():
+    """One that is none, or a real one, where there is one."""
     # torch may be built for CUDA and have cuDNN, though there is no GPU
-    with torch.backends.cudnn.flags(enabled=False):
-        yield PretendGPU()
+    with torch.backends.cudnn.flags(enabled=REAL):
+        yield RealGPU() if REAL else PretendGPU()
 
 
 def load(folders, case):

@@ -168,23 +168,20 @@ def test_work_is_not_done_twice(raw, data, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("model", ["pascal_transformer_tiny"], indirect=True)
-@pytest.mark.parametrize("what", ["source dictionary", "text recipe"])
-def test_other_data_are_refused(data, model, tmp_path, what):
+def test_other_data_are_refused(data, model, tmp_path):
     """By whatever loads a checkpoint, and a run that would go on from it."""
     arch, folder = model
-    other = shutil.copytree(data, tmp_path / "data-bin")
-    if what == "source dictionary":
-        for language in ("en", "de"):
-            path = other / f"dict.{language}.txt"
-            first, second, *rest = path.read_text(encoding="utf-8").splitlines(keepends=True)
-            path.write_text("".join([second, first, *rest]), encoding="utf-8")
-    else:
-        recipe = json.loads((other / "text.json").read_text())
-        recipe["source"]["lowercase"] = False
-        (other / "text.json").write_text(json.dumps(recipe))
-    message = f"trained on other data than {other}, with another .*{what}"
-    with pytest.raises(ValueError, match=message):
-        load(str(folder / "checkpoint_last.pt"), str(other), cpu=True)
+    other, swapped = (shutil.copytree(data, tmp_path / name) for name in ("data-bin", "swapped"))
+    recipe = json.loads((other / "text.json").read_text())
+    recipe["source"]["lowercase"] = False
+    (other / "text.json").write_text(json.dumps(recipe))
+    for path in (swapped / "dict.en.txt", swapped / "dict.de.txt"):
+        first, second, *rest = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        path.write_text("".join([second, first, *rest]), encoding="utf-8")
+    for wrong, what in ((other, "text recipe"), (swapped, "source dictionary")):
+        message = f"trained on other data than {wrong}, with another .*{what}"
+        with pytest.raises(ValueError, match=message):
+            load(str(folder / "checkpoint_last.pt"), str(wrong), cpu=True)
     shutil.copytree(folder, tmp_path / "run")
     with pytest.raises(ValueError, match=f"checkpoint_last.pt: the model was {message}"):
-        commands.train(other, tmp_path / "run", arch, "--task", "syntax_translation", "--max-update", 4, "-t", "de")
+        commands.train(swapped, tmp_path / "run", arch, "--task", "syntax_translation", "--max-update", 4, "-t", "de")

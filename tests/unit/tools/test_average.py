@@ -107,20 +107,6 @@ def test_integers_are_not_averaged_and_ties_of_one_file_do_not_count(recurrent, 
 # --- what cannot be averaged --------------------------------------------------------------------------------------
 
 
-def test_wrong_inputs(recurrent, tmp_path, capsys):
-    output = ["--output", tmp_path / "average.pt"]
-    one = recurrent / "checkpoint1.pt"
-    none = f"{tmp_path}: no checkpointN.pt in this folder; train without --no-epoch-checkpoints, or name the files"
-    assert refused(capsys, "--input", tmp_path, *output) == none
-    assert refused(capsys, "--input", one, recurrent, *output) == (
-        f"{recurrent}: is a folder; give one folder, or files only"
-    )
-    assert refused(capsys, "--input", one, one, *output) == f"{one}: is named twice"
-    assert refused(capsys, "--input", recurrent, "--first", 12, *output) == (
-        f"{recurrent}: no checkpointN.pt with N from 12 to the last; there are 1 to 3"
-    )
-
-
 def test_a_full_disk_is_one_message(recurrent, tmp_path, capsys):
     """As a limit on the size of files, which the system enforces where it would say that the disk is full."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -44,13 +44,3 @@ def test_tags_of_the_highest_gates_are_those_of_one_sentence_at_a_time(latent, t
     assert [row[0] for row in rows.values()] == sorted((row[0] for row in rows.values()), key=int, reverse=True)
     shares = {tag: f"{100 * count / every.total():.1f}" for tag, count in every.items()}
     assert {tag: row[2] for tag, row in rows.items()} == shares and not Path("look").exists()
-
-
-def test_tags_that_do_not_fit(latent, trained, tags, run, tmp_path):
-    checkpoint = trained("sa_nmt_shared_tiny")
-    given = [latent.data, "--path", checkpoint, "--cpu", "--subset", "test", "--tags"]
-    (tmp_path / "few").write_text(tags.read_text().partition("\n\n")[2])
-    run(*given, tmp_path / "few", status=1)
-    assert "few: 16 sentences, but test has 17; tag its target side" in run.said
-    run(latent.data, "--path", trained("nmt_lstm_tiny"), *given[3:], tags, status=1)
-    assert "nmt_lstm_tiny has no gate on syntax" in run.said

@@ -80,16 +80,6 @@ def test_the_other_direction_and_another_name(latent, data, run, capsys):
     assert f"{options[-1]}: exists already" in refused(capsys, *options)
 
 
-def test_bad_data(data, capsys):
-    assert "no split train of en and fr" in refused(capsys, data, "-s", "en", "-t", "fr")
-    for kind in ("bin", "idx"):
-        (data / f"train.en-de.de.{kind}").unlink()
-    assert "train.en-de.en: found, but not its counterpart in de" in refused(capsys, data, *LANGUAGES)
-    for side in ("bin", "idx"):
-        shutil.copy(data / f"valid.en-de.de.{side}", data / f"train.en-de.de.{side}")
-    assert "80 sentences, but 10 in" in refused(capsys, data, *LANGUAGES)
-
-
 # --- the task ---------------------------------------------------------------------------------------------------------
 
 

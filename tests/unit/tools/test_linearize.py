@@ -70,26 +70,6 @@ def test_sentence_without_parse_is_translated_only(corpus):
     assert [line.split()[0] for line in output(corpus)[0][:-1]] == ["<translate>"] * 3 + ["<parse>"]
 
 
-@pytest.mark.parametrize(
-    "name, content, parts",
-    [
-        ("in.en", "a cat\n\nsleep s !\n", ["in.en:3", "in.en.conllu:6", "'sleep'", "'sleeps'"]),
-        ("in.de", "eine Katze\nleer\n", ["in.de: ends after 2", "in.en goes on"]),
-        ("in.de", TARGET + "mehr\n", ["in.en: ends after 3", "in.de goes on"]),
-        ("in.en.conllu", TREES[: TREES.index("1\tsleeps")], ["in.en:3: no parse", "in.en.conllu ends after 2"]),
-    ],
-)
-def test_what_does_not_fit_is_said_and_what_is_there_is_kept(corpus, capsys, name, content, parts):
-    assert run(corpus) == 0
-    before = output(corpus)
-    capsys.readouterr()
-    (corpus / name).write_text(content, encoding="utf-8")
-    assert run(corpus, "--overwrite") == 1
-    assert output(corpus) == before
-    message = capsys.readouterr().err
-    assert message.count("\n") == 1 and all(part in message for part in parts)
-
-
 def test_a_new_text_never_stands_beside_an_old_one(corpus, monkeypatch):
     """Whenever the program is killed."""
     assert run(corpus) == 0

@@ -31,22 +31,6 @@ def test_help_lists_the_verbs_in_groups(capsys):
     assert max(map(len, text.splitlines())) <= 120
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["atachment", "--help"], "there is no verb 'atachment'; did you mean attachment?"),
-        (["tree", "data"], "there is no verb 'tree'; fairseq-syntax --help lists them"),
-        ([], "the following arguments are required: VERB"),
-        (["--path"], "unrecognized arguments: --path"),
-    ],
-)
-def test_no_verb_is_one_message(arguments, message, capsys):
-    with pytest.raises(SystemExit) as end:
-        program.main(arguments)
-    assert end.value.code == 2
-    assert capsys.readouterr().err.splitlines()[1:] == [f"fairseq-syntax: error: {message}"]
-
-
 WRONG = tomllib.loads(Path(__file__).with_name("usage.toml").read_text(encoding="utf-8"))
 
 
@@ -59,10 +43,10 @@ def test_wrong_usage_of_a_verb(verb, line, message, capsys, monkeypatch, tmp_pat
     for name in ("a.en", "a.de", "a.en.conllu"):  # missing files are told first
         (tmp_path / name).touch()
     with pytest.raises(SystemExit) as end:
-        program.load(verb).main(line.split())
+        (program.load(verb).main if verb in program.VERBS else program.main)(line.split())
     assert end.value.code == 2
     said = capsys.readouterr().err
-    assert message in said.splitlines()[-1] and f"fairseq-syntax {verb}" in said and "Traceback" not in said
+    assert message in said.splitlines()[-1] and f"fairseq-syntax {verb}".strip() in said and "Traceback" not in said
     assert len(list(tmp_path.iterdir())) == 4
 
 
