@@ -6,7 +6,8 @@ status 1. If the data were
 made from raw text (fairseq-syntax preprocess --raw), the input is raw text and the output detokenised; otherwise both
 are as the model reads and writes them, in words or pieces. Several checkpoints, joined with colons, translate together.
 For an experiment (fairseq-syntax experiment), the run that is best on the validation set
-translates. A folder from fairseq-syntax export --to ctranslate2 runs on that library, without torch.
+translates. A folder from fairseq-syntax export --to ctranslate2 runs on that library, without torch: on a CPU with
+8-bit integers, 32 sentences of similar length at a time.
 
 examples:
   fairseq-syntax translate study < news.en > news.sw
