@@ -158,7 +158,7 @@ def compare(loaded, folder: Path, to: str) -> tuple[float, str]:
             [pieces_of(loaded.task.src_dict, ids) for ids in sources],
             [pieces_of(loaded.task.tgt_dict, h) for h in hyps],
         ]
-        after = [sum(each.log_probs) for each in Served(folder, cpu=True).translator.score_batch(*pieces)]
+        after = [sum(each.log_probs) for each in Served(folder, True, "default").translator.score_batch(*pieces)]
     else:
         after = load(str(folder / "model.pt"), str(folder), cpu=True).total_scores(sources, hyps, 4000)
     lengths = np.array([len(ids) for ids in hyps])
@@ -172,19 +172,20 @@ def compare(loaded, folder: Path, to: str) -> tuple[float, str]:
 
 
 class Served:
-    """A folder that CTranslate2 translates with, on CPUs in int8, which takes and gives what the hub interface does.
+    """A folder that CTranslate2 translates with, which takes and gives what the hub interface does.
 
     Args:
         folder: from `write_served`.
         cpu: whether to leave a GPU alone.
+        on_cpu: number format there; "default" is that of the folder.
     """
 
-    def __init__(self, folder: str | Path, cpu: bool = False):
+    def __init__(self, folder: str | Path, cpu: bool = False, on_cpu: str = "int8"):
         import ctranslate2
 
         from ..data.text.recipe import read_recipe
 
-        kinds = {"cpu": "int8", "cuda": "default"}
+        kinds = {"cpu": on_cpu, "cuda": "default"}
         self.translator = ctranslate2.Translator(str(folder), device="cpu" if cpu else "auto", compute_type=kinds)
         self.folder, self.recipe = Path(folder), read_recipe(folder)
         config = json.loads((self.folder / "config.json").read_text(encoding="utf-8"))
