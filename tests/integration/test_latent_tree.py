@@ -68,7 +68,7 @@ def test_binarized_and_raw_text_are_translated_alike(folders, tmp_path):
     found = hypotheses(output)
     assert {i: to_text(line) for i, (_, line) in found.items()} == lines_of(output, "D")
     assert re.search(r"Generate test with beam=1: BLEU = [\d.]+ ", output), "fairseq's own is called BLEU4"
-    raw = [*sources, ""]
+    raw = [*sources, "", sources[-1]]  # twice in one buffer
     (tmp_path / "text").write_text("".join(f"{line}\n" for line in raw), encoding="utf-8")
     more = ["--input", tmp_path / "text", "--buffer-size", "5", "--left-pad-source"]
     other = commands.run("fairseq-interactive", data, *given, *more)

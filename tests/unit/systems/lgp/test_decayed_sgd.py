@@ -107,3 +107,10 @@ def test_clipping(value, expected):
     assert float(norm) == pytest.approx(30.0)
     assert math.hypot(*(float(p.grad.norm()) for p in parameters[:2])) == pytest.approx(expected, rel=1e-5)
     assert parameters[2].grad is None
+
+
+@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+def test_half_precision_is_refused(precision):
+    given = {"fp16": False, "bf16": False, precision: True}
+    with pytest.raises(ValueError, match="--optimizer lgp_sgd: trains in single precision, because"):
+        DecayedSGD(DecayedSGDConfig(lr=[1.0], **given), [])

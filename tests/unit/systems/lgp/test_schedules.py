@@ -111,6 +111,7 @@ def test_every_pass_has_its_norm():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
+        ("halve_on_drop", {"lr": [1.0, 0.5]}, r"--lr \[1.0, 0.5\]: halve_on_drop starts with one learning rate"),
         ("inverse_epoch", {"lr": [1.0, 0.5]}, r"--lr \[1.0, 0.5\]: inverse_epoch starts with one learning rate"),
         ("inverse_epoch", {"lgp_pass_clip_norms": [1.0]}, r"--lgp-pass-clip-norms \[1.0\]: give 2 numbers"),
         ("inverse_epoch", {"lgp_pass_clip_norms": [1.0, -1.0]}, "none negative"),
