@@ -5,12 +5,6 @@ import numpy as np
 from fairseq_syntax.systems.latent_tree.transitions import Transitions
 
 
-def legal(state):
-    """(B, 3) bool: which of NT, GEN and REDUCE each row may take now; GEN alone for sentences that have ended."""
-    nt, reduce = state.structure().T
-    return np.stack((nt, np.ones_like(nt), reduce), axis=1)
-
-
 def legal_actions(actions, lengths, limits):
     """(B, T, 3) bool for (B, T) actions of sentences of `lengths`; GEN alone for NOP.
 
@@ -20,7 +14,8 @@ def legal_actions(actions, lengths, limits):
     state = Transitions(lengths, limits)
     result = []
     for taken in actions.T:
-        result.append(legal(state))
+        nt, reduce = state.structure().T
+        result.append(np.stack((nt, np.ones_like(nt), reduce), axis=1))
         allowed = np.column_stack((result[-1] & state.live[:, None], ~state.live))
         assert np.take_along_axis(allowed, taken[:, None], 1).all()
         state.step(taken)

@@ -1,35 +1,23 @@
 """The grammar over whole batches against the one that takes an action at a time."""
 
+import random
+
 import numpy as np
 import pytest
 import torch
 from latent_trees import given_trees
 from oracles import rnng as naive
-from oracles.rnng_trees import all_action_rows
-from oracles.transitions import legal
+from oracles.rnng_trees import all_action_rows, padded, random_actions
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from fairseq_syntax.systems.latent_tree import growing
 from fairseq_syntax.systems.latent_tree.growing import grow_trees
 from fairseq_syntax.systems.latent_tree.rnng import RNNG
-from fairseq_syntax.systems.latent_tree.transitions import Action, Limits, Transitions, legality
+from fairseq_syntax.systems.latent_tree.transitions import Action, Limits, legality
 
 LIMITS = Limits(max_open=5, max_consecutive=3)
 VOCABULARY, PAD, EOS = 11, 1, 2
 POLICIES = {"even": (0.3, 0.5, 0.2), "deep": (0.6, 0.2, 0.2), "flat": (0.05, 0.9, 0.05)}
-
-
-def random_trees(lengths, policy, generator):
-    """Actions of random legal trees, (B, T)."""
-    state = Transitions(lengths.numpy(), LIMITS)
-    actions = []
-    while state.live.any():
-        probable = torch.from_numpy(policy * legal(state))
-        chosen = torch.multinomial(probable, 1, generator=generator).squeeze(1).numpy()
-        chosen[~state.live] = Action.NOP
-        state.step(chosen)
-        actions.append(chosen)
-    return np.stack(actions, 1)
 
 
 def random_text(lengths, generator):
@@ -51,7 +39,11 @@ class Sides:
         self.decoder = RNNG(VOCABULARY, PAD, size, "target").to(dtype)
         self.lengths = [torch.randint(0, 9, (sentences,), generator=self.generator) for _ in "st"]
         self.texts = [random_text(lengths, self.generator) for lengths in self.lengths]
-        self.actions = [random_trees(lengths, POLICIES[policy], self.generator) for lengths in self.lengths]
+        limits, draw = (LIMITS.max_open, LIMITS.max_consecutive), random.Random(seed)
+        self.actions = [
+            padded([random_actions(draw, n, *limits, LIMITS.max_actions(n), POLICIES[policy]) for n in side.tolist()])
+            for side in self.lengths
+        ]
 
     def batched(self, rows=slice(None)):
         """Scores, replays and memory."""

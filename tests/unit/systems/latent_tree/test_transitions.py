@@ -1,18 +1,18 @@
 """Legal actions against a loop over one sentence's past, all trees of short texts, random policies; and constituents
 against a stack that a loop fills."""
 
+import random
+
 import numpy as np
 import pytest
-import torch
 from oracles import rnng_trees as oracle
-from oracles.transitions import legal, legal_actions
+from oracles.transitions import legal_actions
 
 from fairseq_syntax.systems.latent_tree.transitions import (
     NONE,
     NUM_ACTIONS,
     Action,
     Limits,
-    Transitions,
     constituents,
     legality,
 )
@@ -27,45 +27,25 @@ POLICIES = {
 LIMITS = [Limits(), Limits(3, 2, 2), Limits(1, 1, 2), Limits(6, 6, 5), Limits(4, 1, 3)]
 
 
-def grow(lengths, limits, weights, generator):
-    """(B, T) actions of a policy that takes no notice of anything."""
-    state = Transitions(lengths, limits)
-    columns = []
-    while state.live.any():
-        drawn = torch.multinomial(torch.from_numpy(legal(state) * weights), 1, generator=generator).squeeze(1)
-        actions = np.where(state.live, drawn, NOP)
-        state.step(actions)
-        columns.append(actions)
-    return np.stack(columns, axis=1)
-
-
-def of_oracle(actions, length, limits):
-    """(T, 3) bool: what the loop says; GEN alone after the end."""
-    budget = limits.actions_per_symbol * length + 2 * limits.max_open
-    sets = oracle.legal_sets(actions, length, limits.max_open, limits.max_consecutive, budget)[:-1]
-    return [[action in (allowed or {GEN}) for action in range(NUM_ACTIONS)] for allowed in sets]
-
-
 @pytest.mark.parametrize("policy", POLICIES)
 def test_random_policies(policy):
-    """500 trees of each policy, 100 for each set of limits: they end, are legal by another account, and in limits."""
-    generator = torch.Generator().manual_seed(0)
+    """Trees of every policy and limits: what is legal by another account leaves them in limits."""
+    draw = random.Random(0)
     for limits in LIMITS:
-        lengths = torch.randint(0, 14, (100,), generator=generator).numpy()
-        actions = grow(lengths, limits, POLICIES[policy], generator)
-        allowed = legal_actions(actions, lengths, limits)
-        assert np.array_equal(legality(actions, lengths, limits)[0], allowed)
-        for row, (taken, length) in enumerate(zip(actions.tolist(), lengths.tolist(), strict=True)):
-            assert allowed[row].tolist() == of_oracle(taken, length, limits)
-            built = oracle.build([action for action in taken if action != NOP])
-            assert built["symbols"] == length
+        lengths, given = [draw.randrange(14) for _ in range(60)], (limits.max_open, limits.max_consecutive)
+        rows = [oracle.random_actions(draw, n, *given, limits.max_actions(n), POLICIES[policy]) for n in lengths]
+        actions = oracle.padded(rows)
+        allowed = legal_actions(actions, np.array(lengths), limits)
+        assert np.array_equal(legality(actions, np.array(lengths), limits)[0], allowed)
+        for found, taken, length in zip(allowed.tolist(), rows, lengths, strict=True):
+            sets = oracle.legal_sets(taken, length, *given, limits.max_actions(length))[:-1]
+            sets += [{GEN}] * (len(found) - len(taken))  # after the end
+            assert found == [[action in legal for action in range(NUM_ACTIONS)] for legal in sets]
+            built = oracle.build(taken)
+            assert built["symbols"] == length and len(taken) <= limits.max_actions(length)
             assert all(node["children"] for node in built["constituents"][1:])
             assert max(node["depth"] for node in built["constituents"]) < limits.max_open
-        assert ((actions != NOP).sum(1) <= limits.max_actions(lengths)).all()
-        nts = "".join(
-            "x" if action == NT else " " for action in np.pad(actions, ((0, 0), (0, 1)), constant_values=NOP).ravel()
-        )
-        assert "x" * (limits.max_consecutive + 1) not in nts
+            assert "0" * (limits.max_consecutive + 1) not in "".join(map(str, taken))
 
 
 @pytest.mark.parametrize(

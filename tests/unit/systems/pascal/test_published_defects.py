@@ -12,7 +12,6 @@ from oracles import dependency_trees as oracle
 from oracles import published_code
 
 from fairseq_syntax.systems.lisa.criterion import parse_loss
-from fairseq_syntax.systems.pascal.attention import ParentScaledAttention
 from fairseq_syntax.systems.pascal.parent_kernel import parent_weights
 from fairseq_syntax.systems.transformer.headwise_attention import masked_softmax
 from fairseq_syntax.trees.matrix_tree import head_marginals
@@ -59,17 +58,6 @@ def test_five_of_six_published_settings_are_affected():
     # as docs/fidelity.md says
     expected = {"NC11 En-De": 0.02, "NC11 De-En": 1.0, "WMT16 En-De": 0.02}
     assert shares == {**expected, **dict.fromkeys(("WMT18 En-Tr", "WMT17 En-De", "WAT En-Ja"), 0.06)}
-
-
-def test_ours_scales_the_same_heads_of_every_sentence():
-    torch.manual_seed(2)
-    attention = ParentScaledAttention(16, 8, pascal_heads=2).double().eval()
-    _, parents = random_batch(4)
-    x = torch.randn(5, 4, 16, dtype=torch.double)
-    together, _ = attention.attend_to_parents(x, None, parent_weights(parents, "normal", 1.0))
-    for b in range(4):
-        alone, _ = attention.attend_to_parents(x[:, b : b + 1], None, parent_weights(parents[b : b + 1], "normal", 1.0))
-        torch.testing.assert_close(together[:, b], alone[:, 0])
 
 
 def test_parents_padded_on_the_other_side_point_at_other_words():
