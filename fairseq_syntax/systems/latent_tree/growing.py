@@ -305,12 +305,13 @@ def _choose(
     taken, integers = transitions.taken[rows], (state.state[rows], no_nt + 2 * no_reduce, rows)
     number, forbidden, row, taken = sent_up(grammar.embed.weight.device, *integers, taken)
     hidden = state.hidden(number)
-    scores = grammar.policy_scores(hidden).nan_to_num_()
+    scores = grammar.policy_scores(hidden)
     if not greedy:
         # of probabilities p, p / q is largest with probability p, if q are exponential
         drawn = torch.empty_like(scores).exponential_().log_() if noise is None else noise[row, taken].to(scores)
         scores.sub_(drawn)
-    chosen = [scores.add_(state.forbid.index_select(0, forbidden)).argmax(1)]
+    # what is legal stays finite
+    chosen = [scores.nan_to_num_().add_(state.forbid.index_select(0, forbidden)).argmax(1)]
     if choice is not None:
         before, most = transitions.consumed[rows], transitions.lengths[rows]
         chosen.append(choice.best(grammar.output(hidden), before, most))
