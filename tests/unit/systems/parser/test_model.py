@@ -1,6 +1,7 @@
 """The parser as a model: words that have rows, what decays, given vectors, what is refused."""
 
 import argparse
+from collections import Counter
 
 import pytest
 import torch
@@ -32,31 +33,25 @@ def build(folder):
 
 
 def test_words_with_rows(build, folder, tmp_path):
-    counts = {}
-    for line in (folder / "train.conllu").read_text().splitlines():
-        if line:
-            counts[line.split("\t")[1]] = counts.get(line.split("\t")[1], 0) + 1
+    lines = (folder / "train.conllu").read_text().splitlines()
+    counts = Counter(line.split("\t")[1] for line in lines if line)
     rare = min(counts.values()) + 1
-    model = build(lgp_src_min_freq=rare)
     frequent = {word for word, count in counts.items() if count >= rare}
-    assert set(model.words.row_symbols[4:]) == frequent and frequent != set(counts)
+    assert set(build(lgp_src_min_freq=rare).words.row_symbols[4:]) == frequent != set(counts)
 
-    translator = Dictionary()
+    def with_translator(translated):
+        translator = Dictionary()
+        for word, count in translated.items():
+            translator.add_symbol(word, n=count)
+        translator.save(str(tmp_path / "dict.txt"))
+        return build({"lgp_mt_dict": str(tmp_path / "dict.txt")}, lgp_src_min_freq=rare).words
+
     other = next(word for word in counts if word not in frequent)
-    for word, count in (("unheard", rare), (other, rare), ("seldom", rare - 1)):
-        translator.add_symbol(word, n=count)
-    translator.save(str(tmp_path / "dict.txt"))
-    model = build({"lgp_mt_dict": str(tmp_path / "dict.txt")}, lgp_src_min_freq=rare)
-    assert set(model.words.row_symbols[4:]) == frequent | {"unheard", other}
-    assert {"3gram-hea", "2gram-#BEGIN#u"} <= set(model.words.ngram_keys)
-    assert "3gram-eld" not in model.words.ngram_keys
-
+    words = with_translator({"unheard": rare, other: rare, "seldom": rare - 1})
+    assert set(words.row_symbols[4:]) == frequent | {"unheard", other}
+    assert {"3gram-hea", "2gram-#BEGIN#u"} <= set(words.ngram_keys) and "3gram-eld" not in words.ngram_keys
     # counts of the two are not added up
-    translator = Dictionary()
-    translator.add_symbol(next(word for word, count in counts.items() if count == rare - 1), n=rare - 1)
-    translator.save(str(tmp_path / "dict.txt"))
-    model = build({"lgp_mt_dict": str(tmp_path / "dict.txt")}, lgp_src_min_freq=rare)
-    assert set(model.words.row_symbols[4:]) == frequent
+    assert set(with_translator({other: rare - 1}).row_symbols[4:]) == frequent
 
 
 def test_decay(build):
