@@ -1,5 +1,6 @@
 """fairseq-syntax preprocess --check on directories of all sorts."""
 
+import hashlib
 import json
 import shutil
 
@@ -78,6 +79,17 @@ def test_a_damaged_file_is_named_whatever_it_is(data, capsys, tmp_path):
             name = "" if (path.suffix, kind) == (".json", "gone") else path.stem
             assert any(str(folder / name) in line for line in err), (path, kind, err)
         path.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["train.en-de.en.heads.bin", "test.en-de.de.bin"])
+def test_content_is_looked_at_though_its_checksum_is_right(data, capsys, tmp_path, name):
+    folder = shutil.copytree(data, tmp_path / "bin")
+    manifest = json.loads((folder / "syntax-en-de.json").read_text())
+    (folder / name).write_bytes(b"\x7f" * len((folder / name).read_bytes()))
+    manifest["sha256"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+    (folder / "syntax-en-de.json").write_text(json.dumps(manifest))
+    code, _, err = run(capsys, folder)
+    assert code == 1 and any(f"{folder}/{name}: damaged" in line for line in err), err
 
 
 def test_every_fault_is_named_once(data, capsys, tmp_path):

@@ -108,22 +108,18 @@ def test_tables_and_records(latent, trained, pairs, scored, run, tmp_path):
     assert json.loads(run(latent.data, *given, "--output", "-")) == one
 
 
-def test_what_does_not_go_together_is_said_before_anything_is_scored(
+def test_what_does_not_go_together_and_unknown_words_and_ties_are_told(
     latent, trained, pairs, scored, run, tmp_path, monkeypatch
 ):
+    """The former before anything is scored."""
     scored("transformer_tiny")
-    monkeypatch.setattr(Loaded, "forced_scores", None)
-    given = ["--path", trained("transformer_tiny"), "--cpu", "--pairs", pairs.folder, "--name", "mean"]
-    run(latent.data, *given, "--score", "mean", "--beside", tmp_path / "transformer_tiny.json", status=1)
-    assert "have different --score" in run.said
-
-
-def test_unknown_words_and_ties_are_told(latent, trained, run, tmp_path):
-    rows = [{"source": "the dog", "correct": "zzz", "incorrect": "yyy"}]
-    write_pairs(tmp_path / "unknown", "en", "de", rows)
-    given = ["--path", trained("transformer_tiny"), "--cpu", "--pairs", tmp_path / "unknown"]
-    assert run(latent.data, *given, "--format", "tsv").splitlines()[1].split("\t")[2:4] == ["0", "0.0"]
+    write_pairs(tmp_path / "unknown", "en", "de", [{"source": "the dog", "correct": "zzz", "incorrect": "yyy"}])
+    given = [latent.data, "--path", trained("transformer_tiny"), "--cpu", "--name", "mean", "--pairs"]
+    assert run(*given, tmp_path / "unknown", "--format", "tsv").splitlines()[1].split("\t")[2:4] == ["0", "0.0"]
     assert "50.0% of the tokens are unknown; 1 pairs are tied" in run.said
+    monkeypatch.setattr(Loaded, "forced_scores", None)
+    run(*given, pairs.folder, "--score", "mean", "--beside", tmp_path / "transformer_tiny.json", status=1)
+    assert "have different --score" in run.said
 
 
 @pytest.fixture(scope="module")
