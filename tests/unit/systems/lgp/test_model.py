@@ -8,19 +8,15 @@ import small_models
 import torch
 from fairseq.data import Dictionary
 from oracles.graph_translation import translate
+from small_models import EOS, PAD, TARGETS
 
 from fairseq_syntax.systems.lgp.model import adapt_options, take_over
 from fairseq_syntax.systems.parser.model import LatentGraphParserModel
 from fairseq_syntax.systems.recurrent.rotation import Rotation
 
-PAD, EOS, UNK = 1, 2, 3
 GRAPHS = ("latent", "seq", "dep", "uni")
-SOURCE = torch.tensor([[5, 6, 7, 8, EOS], [9, 4, 10, EOS, PAD], [6, EOS, PAD, PAD, PAD], [EOS, PAD, PAD, PAD, PAD]])
-# in columns, a root its own head
-PARENTS = torch.tensor([[1, 1, 1, 2, 4], [2, 2, 2, 3, -1], [0, 1, -1, -1, -1], [0, -1, -1, -1, -1]])
-HEADS = [[1, 4, 1, 2], [2, 2, 3], [1], []]
-LABELS = torch.tensor([[4, 5, 6, 4, EOS], [5, 5, 4, EOS, PAD], [6, EOS, PAD, PAD, PAD], [EOS, PAD, PAD, PAD, PAD]])
-PREVIOUS = torch.tensor([[EOS, 5, 6, 7], [EOS, 4, 9, 9], [EOS, 10, 4, 8], [EOS, 6, 6, 5]])
+# heads and tokens
+SENTENCES = [([1, -1, 1, 2], [5, 6, 7, 8, EOS]), ([2, 2, -1], [9, 4, 10, EOS]), ([-1], [6, EOS]), ([], [EOS])]
 
 
 def build(graph="latent", scale=0.8, **options):
@@ -34,55 +30,50 @@ def build(graph="latent", scale=0.8, **options):
     return model
 
 
-def syntax(graph, parents=PARENTS, labels=LABELS):
-    return {"parent_pieces": parents, "deprels": labels} if graph == "dep" else None
+def batch(names=(), left_pad=False, sentences=SENTENCES):
+    whole = [(heads, range(len(ids)), ids) for heads, ids in sentences]
+    return small_models.batch(None, range(4), left_pad, sentences=whole, names=names)
 
 
-def run(model, graph, source=SOURCE, previous=PREVIOUS, trees=None):
+def run(model, given):
     """(log probabilities (B, S, V), attention (B, S, T))."""
-    logits, extra = model(source, source.ne(PAD).sum(1), previous, src_syntax=trees or syntax(graph))
+    logits, extra = model(**given)
     return torch.log_softmax(logits, -1), extra["attn"][0]
+
+
+def with_root(heads):
+    """The root is behind the words."""
+    return [len(heads) if head < 0 else head for head in heads]
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_equals_loops_over_words(graph):
-    model = build(graph)
-    found, attention = run(model, graph)
-    for b, length in enumerate(SOURCE.ne(PAD).sum(1).tolist()):
-        logs, weights = translate(
-            model,
-            SOURCE[b, :length].tolist(),
-            PREVIOUS[b].tolist(),
-            graph=graph,
-            heads=HEADS[b],
-            labels=LABELS[b, : length - 1].tolist(),
-            num_labels=model.encoder.parser.num_labels,
-        )
+    model, given = build(graph), batch(("parent_pieces", "deprels"))
+    labels = given["src_syntax"]["deprels"] if graph == "dep" else given.pop("src_syntax")["deprels"]
+    found, attention = run(model, given)
+    for b, (heads, ids) in enumerate(SENTENCES):
+        tree = {"heads": with_root(heads), "labels": labels[b, : len(heads)].tolist()}
+        number = model.encoder.parser.num_labels
+        logs, weights = translate(model, ids, TARGETS[b], graph=graph, **tree, num_labels=number)
         torch.testing.assert_close(found[b], torch.stack(logs), atol=1e-10, rtol=0)
-        torch.testing.assert_close(attention[b, :, :length], torch.stack(weights), atol=1e-10, rtol=0)
-        assert not attention[b, :, length:].any()
+        torch.testing.assert_close(attention[b, :, : len(ids)], torch.stack(weights), atol=1e-10, rtol=0)
+        assert not attention[b, :, len(ids) :].any()
 
 
 def test_a_latent_graph_can_be_clamped_on_either_padding_side():
     """Heads as they are given; sentences without a parse are left to themselves."""
-    model = build("latent")
-    free, _ = run(model, "latent")
-    trees = torch.full((4, 5), -1)
-    for b, heads in enumerate(HEADS[:2]):
-        trees[b, : len(heads)] = torch.tensor(heads)
-        trees[b, len(heads)] = len(heads)
-    clamped, _ = run(model, "latent", trees={"piece_heads": trees})
+    model, unparsed = build("latent"), [*SENTENCES[:2], ([-2], SENTENCES[2][1]), SENTENCES[3]]
+    free, _ = run(model, batch())
+    sides = [batch(("piece_heads",), left_pad, unparsed) for left_pad in (False, True)]
+    (clamped, _), (left, _) = (run(model, given) for given in sides)
+    torch.testing.assert_close(left, clamped, atol=1e-12, rtol=0)
     torch.testing.assert_close(clamped[2:], free[2:], atol=1e-12, rtol=0)
-    source = model.encoder.source(SOURCE, {"piece_heads": trees})
+    source = model.encoder.source(sides[0]["src_tokens"], sides[0]["src_syntax"])
     graph, _, _ = model.encoder.parse(source, Rotation(source.padding_mask))
-    for b, heads in enumerate(HEADS[:2]):
-        assert graph.heads[b, : len(heads)].argmax(1).tolist() == heads and (graph.heads[b].max(1).values <= 1).all()
+    for b, (heads, _) in enumerate(SENTENCES[:2]):
+        assert graph.heads[b, : len(heads)].argmax(1).tolist() == with_root(heads)
         assert graph.heads[b, : len(heads)].sum().item() == graph.heads[b].count_nonzero().item() == len(heads)
-        assert (clamped[b] - free[b]).abs().max() > 1e-3
-        left = {"piece_heads": torch.cat((torch.tensor([[-1, -1]]), trees[b : b + 1, : len(heads) + 1] + 2), 1)}
-        padded = torch.cat((torch.tensor([[PAD, PAD]]), SOURCE[b : b + 1, : len(heads) + 1]), 1)
-        alone, _ = run(model, "latent", padded, PREVIOUS[b : b + 1], left)
-        torch.testing.assert_close(alone[0], clamped[b], atol=1e-12, rtol=0)
+        assert (graph.heads[b].max(1).values <= 1).all() and (clamped[b] - free[b]).abs().max() > 1e-3
 
 
 def test_first_values():
@@ -104,7 +95,8 @@ def test_first_values():
 def test_dropout_is_of_the_state_that_predicts_a_word():
     model, sizes = build(dropout=0.5), []
     model.decoder.dropout.register_forward_pre_hook(lambda _, inputs: sizes.append(inputs[0].shape[-1]))
-    model.decoder(PREVIOUS[:, :1], encoder_out=model.encoder(SOURCE, None))
+    given = batch()
+    model.decoder(given["prev_output_tokens"][:, :1], encoder_out=model.encoder(given["src_tokens"], None))
     assert sizes == [5]
 
 
