@@ -1,6 +1,5 @@
 """Latent-tree RNNGs against fairseq's LSTM."""
 
-import subprocess
 import sys
 from argparse import Namespace
 
@@ -140,20 +139,6 @@ def memory(name: str, size: int, sentences: int, characters: int) -> None:
     print(peak_memory())
 
 
-def compare_memory(size: int, sentences: int, characters: int) -> None:
-    """Peak memory of a process that trains."""
-    arguments = [str(number) for number in (size, sentences, characters)]
-    peaks = {}
-    for name in ("lstm", "latent_tree_rnng"):
-        command = [sys.executable, __file__, "--memory", name, *arguments]
-        peaks[name] = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1])
-    report_memory(
-        f"peak memory of a process that trains (size {size}, {sentences} pairs of {characters} characters)",
-        peaks,
-        "lstm",
-    )
-
-
 def run(quick: bool) -> None:
     """All of it.
 
@@ -163,7 +148,9 @@ def run(quick: bool) -> None:
     size, characters = (16, 4) if quick else (384, 66)
     for sentences in (2,) if quick else (10, 64):
         whole_models(size, sentences, characters, 1 if quick else 5)
-    compare_memory(size, 2 if quick else 64, characters)
+    arguments = {name: [name, f"{size}", f"{sentences}", f"{characters}"] for name in ("lstm", "latent_tree_rnng")}
+    title = f"peak memory of a process that trains (size {size}, {sentences} pairs of {characters} characters)"
+    report_memory(title, __file__, arguments, "lstm")
 
 
 if __name__ == "__main__":

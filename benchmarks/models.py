@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Callable
@@ -223,19 +222,10 @@ def memory(system: str, size: str) -> None:
 
 def compare_memory(quick: bool) -> None:
     """Peak memory of a training step of every system; `quick`: of two."""
-    systems = dict.fromkeys(TRANSFORMERS + DISTANCE_TRANSFORMERS)
-    peaks = {
-        system: float(
-            subprocess.run(
-                [sys.executable, __file__, "--memory", system, size_of(quick)],
-                capture_output=True,
-                text=True,
-                check=True,
-            ).stdout.split()[-1]
-        )
-        for system in (list(systems)[:2] if quick else systems)
-    }
-    report_memory("peak memory of a process that trains (32 sentences of 40 tokens)", peaks, "transformer")
+    systems = list(dict.fromkeys(TRANSFORMERS + DISTANCE_TRANSFORMERS))[: 2 if quick else None]
+    arguments = {system: [system, size_of(quick)] for system in systems}
+    title = "peak memory of a process that trains (32 sentences of 40 tokens)"
+    report_memory(title, __file__, arguments, "transformer")
 
 
 if __name__ == "__main__":

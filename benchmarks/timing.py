@@ -4,6 +4,8 @@ import itertools
 import platform
 import re
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -66,8 +68,12 @@ def peak_memory() -> float:
     return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 1024
 
 
-def report_memory(title: str, peaks: dict[str, float], peer: str) -> None:
-    """Print MiB, and how much more than the peer's they are."""
+def report_memory(title: str, program: str, arguments: dict[str, list[str]], peer: str) -> None:
+    """Print the peak memory of processes, which `program --memory ARGUMENTS` prints, and how much more it is."""
+    peaks = {}
+    for name, given in arguments.items():
+        command = [sys.executable, program, "--memory", *given]
+        peaks[name] = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1])
     print(f"\n{title}")
     _keep_ratios(title, peaks, peer, "MiB")
     for name, peak in peaks.items():
