@@ -19,8 +19,8 @@ from pathlib import Path
 from fairseq_syntax.experiment import Experiment
 from fairseq_syntax.experiment.plan import Plan, PlanError
 from fairseq_syntax.experiment.records import describe
-from fairseq_syntax.experiment.run import Run, RunError, at_once, load
-from fairseq_syntax.experiment.schedule import chosen_runs, held_folder
+from fairseq_syntax.experiment.run import Run, RunError, at_once, held, load, logged
+from fairseq_syntax.experiment.schedule import chosen_runs
 from fairseq_syntax.files import written
 from fairseq_syntax.tools.verb import Verb, positive
 
@@ -105,7 +105,7 @@ class Question:
         """Ask, and write the record. Raises RunError: the command failed; PlanError: see `checkpoint`."""
         answer = self.run.folder / f"{self.probe.name}.json"
         command = self.command(self.run.checkpoint, answer)
-        self.run.call(command, answer.with_suffix(".log"))
+        logged(command, answer.with_suffix(".log"))
         described = describe(self.run.device)
         record = {
             "corpus": self.run.plan.name,
@@ -142,7 +142,7 @@ def run(args: argparse.Namespace) -> None:
     left = [question for question in questions if not question.record.exists()]
     ready = [question for question in left if question.checkpoint]
     failed = []
-    with held_folder(experiment.out, "lock-of-probes"), at_once(args.jobs) as pool:
+    with held(experiment.out / "lock-of-probes"), at_once(args.jobs) as pool:
         asked = {pool.submit(question.ask): f"{question.probe.name} {question.run.name}" for question in ready}
         for number, future in enumerate(as_completed(asked), start=1):
             said = f"{asked[future]}: {future.exception() or 'done'}"

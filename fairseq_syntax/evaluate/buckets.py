@@ -129,16 +129,6 @@ def read_parses(path: str | Path, numbers: Sequence[int], sources: Sequence[str]
     return [trees[number] for number in numbers]
 
 
-def depth(tree: Sentence) -> int:
-    """Number of words on the longest path from a root downwards."""
-    return max(tree.depths(), default=0)
-
-
-def has_relation(tree: Sentence, relation: str) -> int:
-    """1 if a word has this label or a subtype of it (`acl` includes `acl:relcl`), else 0."""
-    return int(any(deprel == relation or deprel.startswith(f"{relation}:") for deprel in tree.deprels))
-
-
 def read_source(corpus: Corpus, parse: str | None) -> Source:
     """The lengths of a corpus's source sentences, and their trees from a CoNLL-U file, if these are known."""
     parses = read_parses(parse, corpus.numbers, corpus.sources) if parse else None
@@ -173,13 +163,15 @@ def measure(kind: str, source: Source, numbers: Sequence[int] = (), longest: int
         return np.maximum(np.array(source.words), 1.0), lengths(longest)
     if source.parses is None:
         raise ValueError(f"--by {kind}: trees are needed; give --parse FILE.conllu")
-    function = depth if kind == "depth" else lambda tree: has_relation(tree, kind.removeprefix(RELATION))
-    values = np.array([function(tree) if tree.is_parsed else np.nan for tree in source.parses])
-    if np.isnan(values).all():
-        raise ValueError(f"--by {kind}: no sentence has one; see docs/evaluation.md for what the trees must say")
-    if kind.startswith(RELATION):
-        return values, Scale((0, 1, 2), ("absent", "present"))
-    return values, Scale(tuple(range(int(np.nanmax(values)) + 2)))
+    if not any(tree.is_parsed for tree in source.parses):
+        raise ValueError(f"--by {kind}: no sentence has a parse")
+    if kind == "depth":  # words on the longest path from a root downwards
+        depths = [max(tree.depths(), default=0) if tree.is_parsed else np.nan for tree in source.parses]
+        return np.array(depths), Scale(tuple(range(int(np.nanmax(depths)) + 2)))
+    relation = kind.removeprefix(RELATION)  # `acl` includes `acl:relcl`
+    found = [any(f"{label}:".startswith(f"{relation}:") for label in tree.deprels) for tree in source.parses]
+    known = [tree.is_parsed for tree in source.parses]
+    return np.where(known, found, np.nan), Scale((0, 1, 2), ("absent", "present"))
 
 
 def breakdown(

@@ -10,7 +10,6 @@ import numpy as np
 
 from ..data.text.languages import scoring_of
 from .buckets import breakdown, read_source
-from .comet import Comet
 from .corpus import Corpus, read_corpus
 from .metrics import METRICS, Bleu, Metric
 from .significance import Effect, approximate_randomization, effect, holm, interval, resampled
@@ -48,8 +47,7 @@ class Evaluation:
         corpus = self.corpus
         keys = [(i, text) for system in corpus.systems for run in system.hypotheses for i, text in enumerate(run)]
         places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-        sources = corpus.sources and [corpus.sources[i] for i, _ in places]
-        statistics = metric.statistics([text for _, text in places], [corpus.references[i] for i, _ in places], sources)
+        statistics = metric.statistics([text for _, text in places], [corpus.references[i] for i, _ in places])
         return {
             system.name: statistics[[[places[i, text] for i, text in enumerate(run)] for run in system.hypotheses]]
             for system in corpus.systems
@@ -130,7 +128,6 @@ def compare(
     baselines: Sequence[str] | Mapping[str, Sequence[str]] = (),
     *,
     metrics: Sequence[str] = DEFAULT_METRICS,
-    comet: str | None = None,
     lowercase: bool = False,
     tokenize: str | None = None,
     remove_bpe: str | None = None,
@@ -150,7 +147,6 @@ def compare(
         baselines: systems with which all others are compared, or each of them -> the systems that are compared with it;
             the first system if empty.
         metrics: names from `METRICS`; buckets use the first.
-        comet: a COMET model as an additional metric.
         lowercase, remove_bpe: treatment of the text.
         tokenize: sacrebleu's tokenizer; None for that of the script of the references, see `scoring_of`.
         by: kinds of buckets, see `buckets`; None for the length of the source, if it is known.
@@ -169,7 +165,7 @@ def compare(
     tokenize = tokenize or scoring_of([text for texts in corpus.references for text in texts])
     if tokenize == "char":  # words are not known
         metrics = sorted(metrics, key=lambda name: name != "chrF")
-    used = [METRICS[name](lowercase, tokenize) for name in dict.fromkeys(metrics)] + ([Comet(comet)] if comet else [])
+    used = [METRICS[name](lowercase, tokenize) for name in dict.fromkeys(metrics)]
     evaluation = Evaluation(corpus, used, trials, resamples, seed)
     content = _content(evaluation, baselines)
     content["buckets"] = breakdown(evaluation, next(iter(baselines)), by, read_source(corpus, parse), longest, minimum)
@@ -221,7 +217,6 @@ def tables(comparison: dict, form: str = TableFormat.text) -> list[str]:
     parts = [_note(line, form) for line in verdicts(comparison)]
     comparison = translating(comparison)
     parts += [table for _, table in score_tables(comparison, form)]
-    parts += [_note(note, form) for note in test_notes(comparison)]
     for buckets in comparison["buckets"]:
         parts.append(bucket_table(comparison, buckets, form))
         parts += [_note(note, form) for note in notes(buckets)]
@@ -241,20 +236,6 @@ def _note(text: str, form: str) -> str:
     if form == TableFormat.html:
         return f"<p>{html.escape(text)}</p>"
     return f"% {text}" if form == TableFormat.latex else text
-
-
-def test_notes(comparison: dict) -> list[str]:
-    """Notes for the reader: what the tests are about, and what they cannot say."""
-    runs = {system["name"]: len(system["runs"]) for system in comparison["systems"]}
-    alone = [runs[test["system"]] == runs[test["baseline"]] == 1 for test in comparison["tests"]]
-    notes = {
-        "delta: its interval, p and detectable are about other sentences and other seeds (docs/evaluation.md)": False,
-        "delta of systems with one seed each: nothing is known about other seeds, and intervals are too narrow": True,
-    }
-    said = [note for note, of_one in notes.items() if of_one in alone]
-    if said and len(runs) > 2:
-        said.append("Holm: corrected for the systems that have this p, against one baseline and in one metric")
-    return said
 
 
 def notes(buckets: dict) -> list[str]:

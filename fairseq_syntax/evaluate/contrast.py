@@ -1,7 +1,6 @@
 """Accuracy on minimal pairs, with confidence intervals and McNemar's test between two systems."""
 
 import json
-import logging
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -12,12 +11,10 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 from scipy.stats import binomtest
 
-from .buckets import Scale, lengths, make_buckets
+from .buckets import Scale, lengths
 from .minimal_pairs import Pairs
 from .schemas import read_json
 from .tables import format_table
-
-logger = logging.getLogger(__name__)
 
 SOURCE_WORDS = "source words"
 
@@ -112,34 +109,30 @@ def columns_of(pairs: Pairs) -> dict[str, list[str]]:
     return {**pairs.details, SOURCE_WORDS: [str(len(source.split())) for source in pairs.sources]}
 
 
-def groups_of(columns: dict[str, list[str]], tell: bool = False) -> dict[str, list[tuple[str, np.ndarray]]]:
+def groups_of(columns: dict[str, list[str]]) -> dict[str, list[tuple[str, np.ndarray]]]:
     """Group pairs by the values of each column: name of a column -> (name of a group, indices of its pairs).
 
-    Integers are grouped into ranges if there are many. Columns without 2 to `_MOST_VALUES` groups are left out.
+    Integers are grouped into ranges if there are many, and empty cells are `none`. Columns without 2 to `_MOST_VALUES`
+    groups are left out.
 
     Args:
         columns: name -> N values, as `columns_of` gives them.
-        tell: whether to log the columns left out.
     """
     groups = {}
     for name, values in columns.items():
-        distinct = {value for value in values if value}
-        numbers = bool(distinct) and all(re.fullmatch(r"-?\d+", value) for value in distinct)
+        distinct = set(values) - {""}
+        numbers = all(re.fullmatch(r"-?\d+", value) for value in distinct)
+        order: list[str] = sorted(distinct, key=int if numbers else str)
+        labels = {value: value for value in order} | {"": _NONE}
         if numbers and (name == SOURCE_WORDS or len(distinct) > _FEW):
-            measured = np.array([float(value or "nan") for value in values])
             scale = lengths(50) if name == SOURCE_WORDS else _RANGES
-            found = {bucket.label: bucket.sentences for bucket in make_buckets(measured, scale, 0)}
-        else:
-            order = sorted(distinct, key=int if numbers else str)
-            found = {value: np.array([i for i, x in enumerate(values) if x == value]) for value in order}
-        if "" in values:
-            found[_NONE] = np.array([i for i, value in enumerate(values) if not value])
+            bins = np.digitize([int(value) for value in order], scale.edges).tolist()
+            labels |= {value: scale.label(i - 1, i - 1) for value, i in zip(order, bins, strict=True)}
+        found: dict[str, list[int]] = {labels[value]: [] for value in [*order, *([""] if "" in values else [])]}
+        for i, value in enumerate(values):
+            found[labels[value]].append(i)
         if 1 < len(found) <= _MOST_VALUES:
-            groups[name] = list(found.items())
-        elif tell and name != SOURCE_WORDS:
-            logger.warning(
-                f"details: no table by {name!r}; tables have 2 to {_MOST_VALUES} groups, and it would have {len(found)}"
-            )
+            groups[name] = [(label, np.array(members)) for label, members in found.items()]
     return groups
 
 
@@ -168,7 +161,7 @@ def tables(records: list[Record], pairs: Pairs, form: str) -> str:
 def group_tables(columns: dict[str, list[str]], hits: dict[str, np.ndarray], form: str) -> Iterator[str]:
     """Tables of shares by group, for each of `columns`; hits: name -> (N,) whether it is true of each pair."""
     header = [x for name in hits for x in (name, "low", "high")]
-    for name, groups in groups_of(columns, tell=True).items():
+    for name, groups in groups_of(columns).items():
         rows = [
             (label, len(group), *(x for hit in hits.values() for x in share(hit[group]))) for label, group in groups
         ]

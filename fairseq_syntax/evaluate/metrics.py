@@ -34,13 +34,12 @@ class Metric(ABC):
     columns: int
 
     @abstractmethod
-    def statistics(self, hyps: Texts, refs: Sequence[Texts], sources: Texts | None = None) -> np.ndarray:
+    def statistics(self, hyps: Texts, refs: Sequence[Texts]) -> np.ndarray:
         """The statistics of each sentence: (N, C), float64.
 
         Args:
             hyps: N texts.
             refs: N lists of one or more texts.
-            sources: N texts, for metrics that read the source.
         """
 
     @abstractmethod
@@ -66,7 +65,7 @@ class _FromSacrebleu(Metric):
     def __init__(self, metric: SacrebleuMetric):
         self._metric: Any = metric  # subclasses read attributes that only some metrics have
 
-    def statistics(self, hyps: Texts, refs: Sequence[Texts], sources: Texts | None = None) -> np.ndarray:
+    def statistics(self, hyps: Texts, refs: Sequence[Texts]) -> np.ndarray:
         if len(hyps) != len(refs):
             raise ValueError(f"{len(hyps)} translations, but references of {len(refs)} sentences")
         if not hyps:
@@ -173,34 +172,29 @@ class Ter(_FromSacrebleu):
         return 100 * np.where(words > 0, edits / np.where(words > 0, words, 1), np.sign(edits))
 
 
-class MeanMetric(Metric):
-    """The mean of a sentence metric. The statistics are its score and 1."""
+class Ribes(Metric):
+    """RIBES (Isozaki et al. 2010), 0 to 1, of lower-cased words, with the tokenizers of `Bleu`; see `ribes`.
 
-    columns = 2
-    digits = 4
-
-    def scores(self, sums: np.ndarray) -> np.ndarray:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return sums[..., 0] / sums[..., 1]
-
-    @staticmethod
-    def _as_statistics(scores: Sequence[float]) -> np.ndarray:
-        return np.stack([np.asarray(scores, dtype=np.float64), np.ones(len(scores))], axis=1)
-
-
-class Ribes(MeanMetric):
-    """RIBES (Isozaki et al. 2010), 0 to 1, of lower-cased words, with the tokenizers of `Bleu`; see `ribes`."""
+    The mean over sentences; the statistics are the score of a sentence and 1.
+    """
 
     name = "RIBES"
+    columns = 2
+    digits = 4
 
     def __init__(self, tokenize: str = "none"):
         self._tokenize = tokenize
         self._words = Bleu(tokenize=tokenize).words
 
-    def statistics(self, hyps: Texts, refs: Sequence[Texts], sources: Texts | None = None) -> np.ndarray:
+    def statistics(self, hyps: Texts, refs: Sequence[Texts]) -> np.ndarray:
         words = self._words
         pairs = zip(hyps, refs, strict=True)
-        return self._as_statistics([sentence_ribes(words(hyp), [words(ref) for ref in of]) for hyp, of in pairs])
+        scores = [sentence_ribes(words(hyp), [words(ref) for ref in of]) for hyp, of in pairs]
+        return np.stack([np.asarray(scores, dtype=np.float64), np.ones(len(scores))], axis=1)
+
+    def scores(self, sums: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return sums[..., 0] / sums[..., 1]
 
     def signature(self, references: int = 1) -> str:
         return f"nrefs:{references}|alpha:{ALPHA:.2f}|beta:{BETA:.2f}|case:lc|tok:{self._tokenize}"

@@ -58,40 +58,28 @@ def read_pairs(folder: str | Path) -> Pairs:
         paths.append(str(files[0]))
     source, correct, incorrect = paths
     texts = {path: [" ".join(line.split()) for line in read_lines(path)] for path in paths}
-    sizes = {path: len(lines) for path, lines in texts.items()}
-    if len(set(sizes.values())) > 1:
-        shown = ", ".join(f"{path} has {size}" for path, size in sizes.items())
-        raise TreeFormatError(
-            f"the files of the pairs have different numbers of lines: {shown}; every file needs one line per pair"
-        )
-    if not sizes[source]:
-        raise TreeFormatError(f"{source}: no pairs; the file is empty")
-    for path, lines in texts.items():
-        if "" in lines:
-            raise TreeFormatError(f"{path}:{lines.index('') + 1}: empty; a pair needs a source and two translations")
-    for number, (right, wrong) in enumerate(zip(texts[correct], texts[incorrect], strict=True), 1):
-        if right == wrong:
+    size = len(texts[source])
+    if not size or {*map(len, texts.values())} != {size}:
+        shown = ", ".join(f"{path} has {len(lines)}" for path, lines in texts.items())
+        raise TreeFormatError(f"{folder}: {shown}; every file needs one line per pair")
+    for number, (line, right, wrong) in enumerate(zip(*texts.values(), strict=True), 1):
+        if not (line and right and wrong) or right == wrong:
             raise TreeFormatError(
-                f"{correct}:{number}: the same as {incorrect}:{number} ({quoted(right)}); the members of a pair differ"
+                f"{correct}:{number}: {quoted(right)} and {quoted(wrong)} for {quoted(line)}; a pair needs a source "
+                "and two translations that differ"
             )
     details = Path(folder, DETAILS)
-    columns = _read_details(details, sizes[source]) if details.exists() else {}
+    columns = _read_details(details, size) if details.exists() else {}
     return Pairs(texts[source], texts[correct], texts[incorrect], columns, source)
 
 
 def _read_details(path: Path, size: int) -> dict[str, list[str]]:
     rows = [line.split("\t") for line in read_lines(path)]
     header = rows[0] if rows else []
-    for name in header:
-        if header.count(name) > 1:
-            raise TreeFormatError(f"{path}:1: column {name!r} occurs twice; rename one")
-    if len(rows) != size + 1:
+    if len(rows) != size + 1 or {*map(len, rows)} != {len({*header})}:
         raise TreeFormatError(
-            f"{path}: {max(len(rows) - 1, 0)} rows below the header, but there are {size} pairs; give a row each"
+            f"{path}: not a header of different names and {size} rows of {len(header)} cells; put tabs between them"
         )
-    for number, row in enumerate(rows, 1):
-        if len(row) != len(header):
-            raise TreeFormatError(f"{path}:{number}: {len(row)} columns, but the header has {len(header)}; use tabs")
     return {name: [row[i] for row in rows[1:]] for i, name in enumerate(header)}
 
 

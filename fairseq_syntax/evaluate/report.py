@@ -12,7 +12,7 @@ from markupsafe import Markup
 from ..trees.subwords import JOINER
 from ..trees.text import visible
 from ..version import __version__
-from .comparison import Comparison, Evaluation, bucket_table, notes, score_tables, settings, test_notes
+from .comparison import Comparison, Evaluation, bucket_table, notes, score_tables, settings
 from .tables import TableFormat
 from .verdicts import translating, verdicts
 
@@ -40,7 +40,6 @@ def page(compared: Comparison, title: str, most: int = 50) -> str:
         metric=metric,
         verdicts=verdicts(compared.content),
         scores=tables,
-        notes=test_notes(content),
         buckets=buckets,
         sentences=list(_sentences(compared.evaluation, metric, most)),
         settings=Markup(settings(content, TableFormat.html)),

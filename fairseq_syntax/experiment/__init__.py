@@ -14,8 +14,8 @@ from . import corpus
 from .answer import answer, expectation
 from .budget import duration, fit_budget, minutes_left, read_budget, time_updates, write_budget
 from .plan import NAME, PlanError, read_plan
-from .run import Run, RunError, load, read_records, say
-from .schedule import chosen_runs, held_folder, prepare_by_script, run_all
+from .run import Run, RunError, held, load, read_records, say
+from .schedule import chosen_runs, prepare_by_script, run_all
 from .settings import begin
 
 
@@ -69,26 +69,25 @@ class Experiment:
 
     def runs(self, only: Sequence[str] = (), gpu: bool = False) -> list[Run]:
         """The runs, or those that are named: systems, or runs such as pascal-2. Raises ValueError: a wrong record."""
-        runs = chosen_runs(self.plan, self.out, self.results, only, () if gpu else ("--cpu",))
-        read_records(self.plan, self.results, {run.record for run in runs})
-        return runs
+        read_records(self.plan, self.results)
+        return chosen_runs(self.plan, self.out, self.results, only, () if gpu else ("--cpu",))
 
     def _check_trust(self) -> None:
         if not self.trust and (code := self.plan.runs_code()):
             raise PlanError(f"{self.plan.path}: {code} runs code; read it, and give --trust if you trust its author")
 
-    def prepare(self, runs: int = 0) -> None:
+    def prepare(self) -> None:
         """Make the data, unless they are there.
 
         Raises ValueError: they cannot be made, see `corpus.check_needs`; or would run code, and `trust` is not given.
         """
         self._check_trust()
-        corpus.check_needs(self.plan, self.out, runs)
-        with held_folder(self.out) as held:
+        corpus.check_needs(self.plan, self.out)
+        with held(self.out / "lock") as number:
             if self.plan.corpus is not None:
                 corpus.prepare(self.plan, self.out)
             elif not (self.out / "prepared").exists():
-                prepare_by_script(self.plan, self.out, held)
+                prepare_by_script(self.plan, self.out, number)
                 (self.out / "prepared").touch()
 
     def run(self, only: Sequence[str] = (), jobs: int | None = None, gpu: bool = False) -> list[dict]:
@@ -109,8 +108,8 @@ class Experiment:
             if not (self.out / "prepared").exists():
                 for line in expectation(self.plan):
                     say(line)
-            self.prepare(len(left))
-            with held_folder(self.out):
+            self.prepare()
+            with held(self.out / "lock"):
                 self._fit(left, jobs, gpu)
             runs = self.runs(only, gpu)
             left = [run for run in runs if not run.record.exists()]
@@ -137,7 +136,7 @@ class Experiment:
         """Write the reports; see `answer.answer`. Raises ValueError: the data, and so the references, are not here."""
         if not (self.out / "prepared").exists():
             raise PlanError(f"{self.out}: the data are missing; to compare, give the --output that has them")
-        with held_folder(self.out, "lock-of-reports"):
+        with held(self.out / "lock-of-reports"):
             return answer(self.plan, self.out, self.results)
 
     def model(self, system: str | None = None, ensemble: bool = False) -> tuple[str, str]:

@@ -1,7 +1,6 @@
 """From raw parallel text to the data directories that the systems of an experiment train on."""
 
 import json
-import re
 import shutil
 import unicodedata
 from collections import Counter
@@ -13,7 +12,6 @@ from pathlib import Path
 import numpy as np
 
 from ..data.parsers import ParserOptions, load_parser
-from ..data.text.languages import scoring_of
 from ..data.text.tokenizers import form_of, load_tokenizer, normalize
 from ..evaluate.corpus import closer, deviations
 from ..evaluate.metrics import Bleu
@@ -25,11 +23,9 @@ from ..trees.text import read_lines, sentence_lines
 from .plan import PERTURBED, Cleaning, Corpus, Plan, PlanError
 from .run import RunError, reason, say
 
-_OF_RUN = 200 * 2**20  # bytes of checkpoints
 LONGEST = 1023
 """Pieces that fairseq's Transformers read by default, besides the end of the sentence."""
 _BLOCK = 500  # lines that are judged together
-_UNPARSED = "to do without a parser, start again with --parser none --systems sa_nmt_shared fa_nmt_shared"
 
 
 def text_of(prefix: str, language: str) -> Path:
@@ -90,34 +86,18 @@ def _check_order(prefix: str, corpus: Corpus, pairs: list[tuple[str, str]]) -> N
             )
 
 
-def check_needs(plan: Plan, out: Path, runs: int) -> None:
-    """Check all that the experiment needs to its last step: packages, models, the way of scoring, room on the disk
-    for the checkpoints of so many runs.
-
-    Raises ValueError: something is missing; the message says what.
-    """
+def check_needs(plan: Plan, out: Path) -> None:
+    """Raise ValueError unless all is there that the experiment needs to its last step: packages and models."""
     from .. import systems as systems  # registers their parsers
 
     Bleu(tokenize=plan.tokenize)
     if plan.corpus is not None and not (out / "prepared").exists():
-        source, target, text = plan.corpus.source, plan.corpus.target, plan.text
-        files = [text_of(prefix, target) for prefix in plan.corpus.tests.values()]
-        fitting = scoring_of([line for file in files for line in read_lines(file)])
-        if fitting not in ("none", "13a") and plan.tokenize in ("none", "13a"):
-            raise PlanError(
-                f"{plan.path}: tokenize = {plan.tokenize!r}: {target} has no spaces between words; write {fitting!r}"
-            )
-        parser = load_parser(text.parser, text, source)
+        text = plan.text
+        parser = load_parser(text.parser, text, plan.corpus.source)
         if text.parser != "conllu":
             parser.parse([["."]])
-        for tokenizer, language in ((text.source_tokenizer, source), (text.target_tokenizer, target)):
-            load_tokenizer(tokenizer or "words", language)
-    needed, free = runs * _OF_RUN, shutil.disk_usage(next(p for p in (out, *out.parents) if p.exists())).free
-    if free < needed:
-        raise PlanError(
-            f"{out}: {free / 2**30:.1f} GB are free, but checkpoints of {runs} runs take about {needed / 2**30:.1f}; "
-            "make room, or give another --output"
-        )
+        load_tokenizer(text.source_tokenizer or "words", plan.corpus.source)
+        load_tokenizer(text.target_tokenizer or "words", plan.corpus.target)
 
 
 def doubts(corpus: Corpus, pairs: dict[str, list[tuple[str, str]]]) -> Iterator[str]:
@@ -127,6 +107,8 @@ def doubts(corpus: Corpus, pairs: dict[str, list[tuple[str, str]]]) -> Iterator[
         if np.count_nonzero(signs) >= 200 and deviations(signs) < 2.5:
             yield f"{corpus.prefixes[name]}: translations fit other lines as well as their own; are they shuffled?"
         least, what = {"train": (0, ""), "valid": (500, "choose checkpoints")}.get(name, (1000, "compare systems"))
+        if name != "train" and (most := max(max(map(len, pair)) for pair in some)) > LONGEST:
+            yield f"{corpus.prefixes[name]}: a sentence of {most:,} characters; Transformers read {LONGEST:,} pieces"
         if len(some) < least:
             yield f"{corpus.prefixes[name]}: {len(some)} pairs; give {least:,} or more to {what}"
 
@@ -154,8 +136,8 @@ def clean(
             "empty": not (source and target),
             "too long": max(len(source), len(target)) > cleaning.longest,
             "length ratio": not 1 / cleaning.ratio <= ratio <= cleaning.ratio,
-            "target = source": cleaning.copies and keys[0] == keys[1],
-            "repeated": cleaning.repeated and pair in seen,
+            "target = source": keys[0] == keys[1],
+            "repeated": pair in seen,
             "in a test set": keys[0] in known[0] or keys[1] in known[1],
         }
         seen.add(pair)
@@ -188,9 +170,7 @@ def prepare(plan: Plan, out: Path) -> None:
         try:
             _make(plan, out, made.get("kinds"))
         except Exception as error:  # of parsers, too, which have classes of their own
-            hint = f"; {_UNPARSED}" if re.search("parser|stanza|spacy", str(error), re.IGNORECASE) else ""
-            raise RunError(f"the data could not be made: {reason(error)}{hint}") from error
-        check_lengths(plan, out)
+            raise RunError(f"the data could not be made: {reason(error)}") from error
         with written(str(done)) as file:
             json.dump({**settings, "kinds": kinds}, file)
 
@@ -259,22 +239,6 @@ def _make(plan: Plan, out: Path, made: list[str] | None) -> None:
             _link(out / "text" / f"{name}.{source}", out / kind / f"{name}.{source}")
         _link(data, goal)
         preprocess(options | {"destdir": str(goal)}, prefixes(out / kind), only_syntax=True, overwrite=True)
-
-
-def check_lengths(plan: Plan, out: Path) -> None:
-    """Raise PlanError if a model could not translate a sentence, which would else be found out after its training."""
-    options = [f"{system.options} {plan.families[system.family].train}" for system in plan.systems.values()]
-    if not any("transformer" in each and "-positions" not in each for each in options):
-        return
-    prefixes = [plan.corpus.valid, *plan.corpus.tests.values()]
-    for name, prefix in zip(subsets(plan)[1:], prefixes, strict=True):
-        for language in (plan.corpus.source, plan.corpus.target):
-            for number, line in enumerate(read_lines(out / "text" / f"{name}.{language}"), 1):
-                if (pieces := len(line.split())) > LONGEST:
-                    where = f"{text_of(prefix, language)}:{number}: {pieces} pieces"
-                    raise PlanError(
-                        f"{where}, but a Transformer reads at most {LONGEST}; shorten it, or remove the pair"
-                    )
 
 
 def subsets(plan: Plan) -> list[str]:

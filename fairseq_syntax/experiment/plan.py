@@ -118,14 +118,10 @@ class Cleaning:
     Fields:
         longest: most characters of a side.
         ratio: how many times longer, for the corpus, one side may be than the other.
-        copies: leave out pairs whose sides are the same.
-        repeated: leave out pairs that were there before.
     """
 
     longest: int = 1000
     ratio: int = 4
-    copies: bool = True
-    repeated: bool = True
 
 
 @typed(config=_CHECKED)

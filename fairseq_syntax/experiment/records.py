@@ -28,9 +28,6 @@ _DEFAULTS = {
     "MALLOC_TOP_PAD_": str(256 << 20),
     "CUDA_VISIBLE_DEVICES": "0",  # with --gpu: fairseq would share a training between all
 }
-COMMIT = "# commit "
-"""What a line of a log begins with that names the commit of the checkout."""
-_TUNING = ("LD_PRELOAD", "MALLOC_", "GLIBC_TUNABLES", "THP_", "MKL_")
 _PACKAGES = ("fairseq-syntax", "torch", "ve-fairseq", "fairseq-fixed", "fairseq", "sacrebleu", "numpy")
 
 
@@ -39,14 +36,12 @@ def read_log(path: Path) -> dict:
 
     Returns:
         epochs, updates, minutes (of training and validation, those of a killed epoch excepted), and the curve of
-        validation: epoch, updates, loss, and what else the criterion says. Commits that it ran with, in order.
+        validation: epoch, updates, loss, and what else the criterion says.
     """
-    seconds, curve, commits = [0.0], {}, []  # seconds of each call of fairseq-train
+    seconds, curve = [0.0], {}  # seconds of each call of fairseq-train
     for line in path.read_text(encoding="utf8", errors="replace").splitlines():
         if line.startswith("+ fairseq-train "):
             seconds.append(0.0)
-        if line.startswith(COMMIT):
-            commits.append(line.removeprefix(COMMIT))
         found = _JSON.search(line)
         if not found:
             continue
@@ -63,7 +58,6 @@ def read_log(path: Path) -> dict:
         "updates": max((entry["updates"] for entry in curve.values()), default=0),
         "minutes": {"train": round(sum(seconds) / 60, 1)},
         "curve": [curve[epoch] for epoch in sorted(curve)],
-        "commits": list(dict.fromkeys(commits)),
     }
 
 
@@ -95,14 +89,18 @@ def hashes(out: Path, hashed: tuple[str, ...]) -> dict[str, str]:
 
 
 def describe(device: tuple[str, ...] = ("--cpu",)) -> dict:
-    """Commit, versions, processor, GPU unless `device` says --cpu, and environment."""
+    """Commit, versions, processor, GPU unless `device` says --cpu, and threads."""
+    gpu = {}
+    if "--cpu" not in device:
+        import torch  # takes a second, which nothing else here needs
+
+        gpu = {"gpu": torch.cuda.get_device_name()}
     return {
         "commit": commit(),
         "versions": {"python": platform.python_version(), **_versions()},
         "processor": _processor(),
-        **({} if "--cpu" in device else {"gpu": _gpu()}),
+        **gpu,
         "threads": int(environment()["OMP_NUM_THREADS"]),
-        "environment": _tuning(),
     }
 
 
@@ -126,12 +124,6 @@ def _versions() -> dict[str, str]:
     return {name: installed[name] for name in _PACKAGES if name in installed}
 
 
-def _tuning() -> dict[str, str]:
-    """Settings of allocation and of libraries, which change speed and rounding; libraries by their file names."""
-    found = {name: value for name, value in sorted(environment().items()) if name.startswith(_TUNING)}
-    return {name: re.sub(r"[^\s:]*/", "", value) for name, value in found.items()}
-
-
 @cache
 def _processor() -> str:
     try:
@@ -139,13 +131,6 @@ def _processor() -> str:
     except OSError:
         return platform.processor()
     return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
-
-
-@cache
-def _gpu() -> str:
-    import torch  # takes a second, which nothing else here needs
-
-    return torch.cuda.get_device_name()
 
 
 _sha256 = cache(checksum)
@@ -163,9 +148,5 @@ def scores(hypotheses: list[str], out: Path, split: Split, tokenize: str) -> dic
     if len(hypotheses) != len(references):
         raise PlanError(f"{out / split.reference}: {len(references)} lines, but {len(hypotheses)} translations")
     metrics = {"BLEU": sacrebleu.BLEU(tokenize=tokenize, force=tokenize == "none"), "chrF": sacrebleu.CHRF()}
-    return {name: _score(metric, hypotheses, references) for name, metric in metrics.items()}
-
-
-def _score(metric, hypotheses: list[str], references: list[str]) -> dict:
-    score = metric.corpus_score(hypotheses, [references]).score
-    return {"score": score, "signature": str(metric.get_signature())}
+    found = {name: metric.corpus_score(hypotheses, [references]).score for name, metric in metrics.items()}
+    return {name: {"score": found[name], "signature": str(metrics[name].get_signature())} for name in metrics}

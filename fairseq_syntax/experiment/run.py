@@ -5,6 +5,7 @@ the last epoch.
 """
 
 import ctypes
+import fcntl
 import json
 import os
 import shlex
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from ..files import lock, staged, written
 from ..trees.characters import to_text
 from ..trees.text import read_lines
 from .plan import CHECKOUT, USER_DIR, Family, Plan, PlanError, System
-from .records import COMMIT, commit, describe, environment, hashes, read_log, scores
+from .records import describe, environment, hashes, read_log, scores
 
 _SHARED = "--num-workers 0 --log-format json --log-interval 50 --no-progress-bar".split()
 _OUT = "@OUT@"  # what shells read as it is
@@ -88,6 +89,39 @@ def call(command: list[str], out: IO | int, errors: IO | int | None, **more) -> 
     return child.returncode
 
 
+def logged(command: list[str], log: Path, output: Path | None = None, **more) -> None:
+    """Run a command; what it says is added to `log`, its standard output goes to `output` if there is one.
+
+    Raises RunError: it fails; the message has the end of its log.
+    """
+    with open(log, "ab") as errors, ExitStack() as files:
+        errors.write(f"+ {shlex.join(command)}\n".encode())
+        errors.flush()
+        out = files.enter_context(open(files.enter_context(staged(output)), "wb")) if output else errors
+        if status := call(command, out, errors, **more):
+            lines = log.read_text(encoding="utf8", errors="replace").splitlines()
+            raise RunError(f"{command[0]} ended with {status}; {log} ends: {lines[-1][:300]}")
+
+
+@contextmanager
+def held(path: Path, wait: bool = True) -> Iterator[int | None]:
+    """Hold a lock, and give its number: a child that inherits it holds the lock, too.
+
+    Another process that holds it is waited for; or None is given, unless `wait`.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a") as file:
+        try:
+            lock(file, "")
+        except BlockingIOError:
+            if not wait:
+                yield None
+                return
+            say(f"{path.parent}: waiting for another process that is working here")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield file.fileno()
+
+
 @contextmanager
 def at_once(jobs: int) -> Iterator[ThreadPoolExecutor]:
     """So many workers; after an interrupt or an error, what they have started is ended."""
@@ -137,8 +171,10 @@ class Run:
 
     @property
     def trained(self) -> bool:
-        """Whether training has ended, and translations are left to make."""
-        return (self.folder / "trained").exists()
+        """Whether the last training in the log came to its end: called again, fairseq-train would go on."""
+        log = self.folder / "train.log"
+        text = log.read_text(encoding="utf8", errors="replace") if log.exists() else ""
+        return "| done training in " in text.rpartition("+ fairseq-train ")[2]
 
     @property
     def begun(self) -> bool:
@@ -196,18 +232,6 @@ class Run:
             command = [word.replace(path, name) for word in command]
         return shlex.join(command).replace(_OUT, "$OUT")
 
-    @contextmanager
-    def held(self) -> Iterator[bool]:
-        """Whether this process may work on the run, and while it does, no other may."""
-        (self.out / "runs").mkdir(parents=True, exist_ok=True)
-        with open(self.out / "runs" / f".{self.name}.lock", "a") as file:
-            try:
-                lock(file, "")
-            except BlockingIOError:
-                yield False
-                return
-            yield True
-
     # --- steps --------------------------------------------------------------------------------------------------------
 
     def finish(self) -> None:
@@ -217,30 +241,18 @@ class Run:
             RunError: a command failed.
             PlanError: the run was begun with other settings.
         """
+        from ..decoding.search import write_search  # with fairseq, which takes seconds
+
         self.folder.mkdir(parents=True, exist_ok=True)
         self._check_beginning()
         if not self.trained:
-            if not self._has_ended():
-                self.call(self.train_command(), self.folder / "train.log")
-            (self.folder / "trained").touch()
-        self.keep_search()
+            logged(self.train_command(), self.folder / "train.log")
+        write_search(self.checkpoint.parent, self.family.generate)
         started = time.monotonic()
         for name, split in self.plan.splits.items():
             self._translate(split.subset, self.folder / f"{name}.txt")
         translating = time.monotonic() - started
         self._write(translating)
-
-    def keep_search(self) -> None:
-        """Put the options of its search beside the checkpoint."""
-        from ..decoding.search import write_search  # with fairseq, which takes seconds
-
-        write_search(self.checkpoint.parent, self.family.generate)
-
-    def _has_ended(self) -> bool:
-        """Whether the last training in the log came to its end: called again, fairseq-train would go on."""
-        log = self.folder / "train.log"
-        text = log.read_text(encoding="utf8", errors="replace") if log.exists() else ""
-        return "| done training in " in text.rpartition("+ fairseq-train ")[2]
 
     def _check_beginning(self) -> None:
         """Keep what the run began with; PlanError if it goes on with something else."""
@@ -257,16 +269,6 @@ class Run:
         elif path.read_text(encoding="utf8") != now:
             raise PlanError(f"{self.folder}: begun with {what} ({name}); remove the folder to start over, or {advice}")
 
-    def call(self, command: list[str], log: Path, output: Path | None = None) -> None:
-        """Run a command; what it says is added to `log`, its standard output goes to `output` if there is one."""
-        with open(log, "ab") as errors, ExitStack() as files:
-            errors.write(f"+ {shlex.join(command)}\n{COMMIT}{commit()}\n".encode())
-            errors.flush()
-            out = files.enter_context(open(files.enter_context(staged(output)), "wb")) if output else errors
-            if status := call(command, out, errors):
-                lines = log.read_text(encoding="utf8", errors="replace").splitlines()
-                raise RunError(f"{command[0]} ended with {status}; {log} ends: {lines[-1][:300]}")
-
     def _translate(self, subset: str, goal: Path) -> None:
         """Write translations of a subset in its order, unless they are there and the command has not changed."""
         command = self.generate_command(subset)
@@ -274,7 +276,7 @@ class Run:
         if not made_by.exists() or made_by.read_text(encoding="utf8") != asked:
             generated = goal.with_suffix(".generated")
             made_by.unlink(missing_ok=True)
-            self.call(command, self.folder / "generate.log", generated)
+            logged(command, self.folder / "generate.log", generated)
             lines = [text for _, text in sorted(read_output(generated).hypotheses.items())]
             if self.plan.detokenize and not (self.data / RECIPE).exists():
                 detokenize = load_detokenizer(self.plan.detokenize["tokenizer"], self.plan.detokenize["language"])
@@ -318,22 +320,16 @@ class Run:
             file.write(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 
-def read_records(plan: Plan, results: Path, only: Collection[Path] | None = None) -> list[dict]:
-    """The records of an experiment, in its order.
+def read_records(plan: Plan, results: Path) -> list[dict]:
+    """The records of an experiment in a folder of results, in its order.
 
-    Args:
-        plan: the experiment.
-        results: folder of the records.
-        only: these records; None: all.
-
-    Raises:
-        PlanError: one cannot be read, is of a run that the experiment does not have, or was made by other commands.
+    Raises PlanError: one cannot be read, is of a run that the experiment does not have, or was made by other commands.
     """
     runs = {run.record: run for run in (Run(plan, *run, Path("/OUT"), results, ()) for run in plan.runs())}
     for path in sorted(results.glob("[!.]*.json")):
         if path not in runs:
             raise PlanError(f"{path}: {plan.path} has no such run; add it there, or remove the record")
-    found = {path: load(path) for path in runs if path.exists() and (only is None or path in only)}
+    found = {path: load(path) for path in runs if path.exists()}
     of_data: dict[str, tuple[str, Path]] = {}
     for path, record in found.items():
         for name, digest in record["sha256"].items():

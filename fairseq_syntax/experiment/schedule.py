@@ -1,16 +1,13 @@
 """The runs of an experiment: which are left, and some of them at a time."""
 
-import fcntl
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import as_completed
-from contextlib import contextmanager
 from pathlib import Path
 
-from ..files import lock
 from ..progress import progress_bar
 from .plan import Plan, PlanError
 from .records import environment
-from .run import Interrupted, Run, RunError, at_once, call, load, reason, say
+from .run import Interrupted, Run, at_once, held, load, logged, reason, say
 
 
 def chosen_runs(
@@ -28,33 +25,12 @@ def chosen_runs(
     return [run for run in runs if not only or {run.name, run.system.name} & set(only)]
 
 
-@contextmanager
-def held_folder(out: Path, name: str = "lock") -> Iterator[int]:
-    """Hold a lock of an output folder, and give its number: a child that inherits it holds the lock, too.
-
-    Another process that holds it is waited for.
-    """
-    out.mkdir(parents=True, exist_ok=True)
-    with open(out / name, "a") as file:
-        try:
-            lock(file, "")
-        except BlockingIOError:
-            say(f"{out}: waiting for another process that is working here")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield file.fileno()
-
-
-def prepare_by_script(plan: Plan, out: Path, held: int) -> None:
+def prepare_by_script(plan: Plan, out: Path, lock: int) -> None:
     """Make the data with the script of the plan. Raises RunError: it fails."""
-    log = out / "prepare.log"
-    say(f"preparing the data: {plan.prepare}; its log: {log}")
+    say(f"preparing the data: {plan.prepare}; its log: {out / 'prepare.log'}")
     variables = {**environment(), "PYTHONSAFEPATH": "", "OUT": str(out)}  # its Python files may import their neighbours
-    with open(log, "wb") as file:
-        command = ["bash", str(plan.path.resolve().parent / plan.prepare)]
-        ended = call(command, file, file, env=variables, pass_fds=(held,))
-    if ended:
-        last = log.read_text(encoding="utf8", errors="replace").splitlines()[-1:]
-        raise RunError(f"{plan.prepare} ended with {ended}; {log} ends: {''.join(last)[:300]}")
+    script = str(plan.path.resolve().parent / plan.prepare)
+    logged(["bash", script], out / "prepare.log", env=variables, pass_fds=(lock,))
 
 
 def run_all(runs: Sequence[Run], jobs: int) -> dict[str, str]:
@@ -65,8 +41,8 @@ def run_all(runs: Sequence[Run], jobs: int) -> dict[str, str]:
     failed: dict[str, str] = {}
 
     def work(run: Run) -> None:
-        with run.held() as mine:
-            if not mine or run.record.exists():
+        with held(run.out / "runs" / f".{run.name}.lock", wait=False) as mine:
+            if mine is None or run.record.exists():
                 return
             say(f"{run.name}: begun; its log: {run.folder / 'train.log'}")
             try:

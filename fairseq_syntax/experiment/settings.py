@@ -96,8 +96,6 @@ tokenize = {tokenize}            # sacrebleu's, for BLEU of detokenized text
 [cleaning]                       # of training pairs; nothing is left out of the other sets
 longest = 1000                   # characters per side, at most
 ratio = 4                        # one side this much longer than usual is left out
-copies = true                    # leave out pairs whose sides are the same
-repeated = true                  # leave out repeated pairs
 
 [text]                           # options of fairseq-syntax preprocess --raw
 {text}"""

@@ -30,7 +30,7 @@ _NAMED = ("relation:", "label:")
 
 def scoring_of(args: argparse.Namespace) -> dict:
     """Arguments of `compare` from the options of `add_systems`, `add_scores`, `add_buckets` and `add_chance`."""
-    same = ("reference", "source", "metrics", "comet", "lowercase", "tokenize", "remove_bpe", "by", "parse", "longest")
+    same = ("reference", "source", "metrics", "lowercase", "tokenize", "remove_bpe", "by", "parse", "longest")
     return {
         "systems": {name: {str(i): path for i, path in enumerate(files, 1)} for name, *files in args.system},
         "baselines": args.baseline or (),
@@ -57,11 +57,6 @@ def add_scores(parser: argparse.ArgumentParser) -> None:
         default=[name for name in METRICS if name != "chrF++"],
         metavar="NAME",
         help=f"any of {', '.join(METRICS)}; buckets use the first (default: all but chrF++)",
-    )
-    scores.add_argument(
-        "--comet",
-        metavar="MODEL",
-        help="also score with this COMET model (file or name); needs unbabel-comet and --source",
     )
     scores.add_argument("--lowercase", action="store_true", help="ignore case in BLEU and chrF")
     add_scoring(scores)

@@ -12,8 +12,6 @@ from fairseq_syntax.evaluate.buckets import (
     KINDS,
     Scale,
     Source,
-    depth,
-    has_relation,
     labelled,
     make_buckets,
     measure,
@@ -113,13 +111,16 @@ def ancestors(heads, word):
 
 @given(trees(max_words=9))
 def test_depth(heads):
-    found = parse(heads)
-    assert depth(found) == 1 + max(len(ancestors(heads, word)) for word in range(len(heads)))
+    longest = 1 + max(len(ancestors(heads, word)) for word in range(len(heads)))
+    assert measure("depth", Source(parses=[parse(heads), parse([-2])]))[0].tolist() == pytest.approx(
+        [longest, math.nan], nan_ok=True
+    )
 
 
 def test_relations_include_subtypes():
-    found = parse([1, -1, 1], ["nsubj:pass", "root", "obj"])
-    assert [has_relation(found, name) for name in ("nsubj", "nsubj:pass", "ns", "pass")] == [1, 1, 0, 0]
+    source = Source(parses=[parse([1, -1, 1], ["nsubj:pass", "root", "obj"])])
+    found = [measure(f"relation:{name}", source)[0].item() for name in ("nsubj", "nsubj:pass", "ns", "pass")]
+    assert found == [1, 1, 0, 0]
 
 
 def test_words(tmp_path):
