@@ -25,13 +25,6 @@ def labelled(draw):
     return sentence(heads, draw(st.lists(labels, min_size=len(heads), max_size=len(heads))))
 
 
-def test_worked_example():
-    # the cat chased a mouse
-    tree = sentence([1, 2, -1, 4, 2], ["det", "nsubj", "root", "det", "obj"])
-    expected = "(root (nsubj (det ) ) (obj (det ) ) )"
-    assert " ".join(linearize(tree)) == expected
-
-
 @given(labelled())
 def test_brackets_are_the_shape_of_the_tree(tree):
     tokens = linearize(tree)

@@ -1,4 +1,4 @@
-"""Scores of pieces summed to scores of words: loops over pieces, an example by hand."""
+"""Scores of pieces summed to scores of words: loops over pieces."""
 
 import numpy as np
 from hypothesis import given
@@ -31,16 +31,6 @@ def test_sums_over_blocks(pieces, seed):
     np.testing.assert_allclose(word_arcs, np.reshape(expected_arcs, (len(pieces), len(pieces))), atol=1e-12)
     np.testing.assert_allclose(word_roots, expected_roots, atol=1e-12)
     assert np.array_equal(arcs, before)
-
-
-def test_by_hand():
-    """Two pieces of word 0, one of word 1; marginals of pieces, whose rows add up to 1."""
-    arcs = np.array([[7.0, 0.5, 0.25], [0.25, 7.0, 0.75], [0.5, 0.25, 7.0]])
-    roots = np.array([0.25, 0.0, 0.25])
-    word_arcs, word_roots = collapse_to_words(arcs, roots, np.array([0, 0, 1]))
-    assert word_arcs.tolist() == [[0.0, 1.0], [0.75, 0.0]]
-    assert word_roots.tolist() == [1.0, 0.25]
-    assert (word_arcs.sum(1) + word_roots).tolist() == [2.0, 1.0]
 
 
 def test_forbidden_arcs_stay_forbidden():

@@ -11,7 +11,7 @@ from fairseq_syntax.systems.latent_tree.growing import forced_actions
 from fairseq_syntax.systems.latent_tree.transitions import Action, Limits
 from fairseq_syntax.trees.characters import SPACE
 
-PAD, EOS, UNK = 1, 2, 3
+PAD, EOS = 1, 2
 SYMBOLS = ["a", "b", SPACE]
 SENTENCES = st.lists(st.lists(st.sampled_from([*SYMBOLS, "?"]), max_size=9), min_size=1, max_size=5)
 

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from oracles import rnng_trees as oracle
 
 from fairseq_syntax.systems.latent_tree.reinforce import RewardMode, tree_rewards
-from fairseq_syntax.systems.latent_tree.transitions import Action, constituents
+from fairseq_syntax.systems.latent_tree.transitions import constituents
 from fairseq_syntax.systems.latent_tree.tree_files import from_brackets
 
-NT, GEN, REDUCE, NOP = (int(action) for action in Action)
 OPTIONS = [(4.0, 9.0, RewardMode.exclusive), (4.0, 9.0, RewardMode.additive), (0.3, 10.0, RewardMode.additive)]
 
 

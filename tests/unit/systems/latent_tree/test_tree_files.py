@@ -1,4 +1,4 @@
-"""Lines of brackets there and back, by hand and at random; what the translator writes about trees is read again."""
+"""Lines of brackets there and back; what the translator writes about trees is read again."""
 
 import random
 
@@ -9,35 +9,10 @@ from hypothesis import strategies as st
 from oracles import rnng_trees as oracle
 from oracles.transitions import legal_actions
 
-from fairseq_syntax.systems.latent_tree.transitions import Action, Limits
-from fairseq_syntax.systems.latent_tree.tree_files import (
-    escape,
-    from_brackets,
-    to_brackets,
-    unescape,
-)
+from fairseq_syntax.systems.latent_tree.transitions import Limits
+from fairseq_syntax.systems.latent_tree.tree_files import escape, from_brackets, to_brackets, unescape
 
-NT, GEN, REDUCE, NOP = (int(action) for action in Action)
 SYMBOLS = ["a", "▁", "(", ")", "X", "(X", "</s>", "<unk>", "漢", "'", "-", "a)b("]
-
-
-@pytest.mark.parametrize(
-    ("actions", "symbols", "line"),
-    [
-        ([GEN], "", "(X )"),
-        ([GEN, GEN, GEN], "ab", "(X a b )"),
-        ([GEN, NT, GEN, GEN, REDUCE, GEN], "▁Ma", "(X ▁ (X M a ) )"),
-        ([NT, NT, GEN, REDUCE, REDUCE, GEN, GEN], "ab", "(X (X (X a ) ) b )"),
-        ([NT, GEN, NT, GEN, REDUCE, NT, GEN, GEN], "abc", "(X (X a (X b ) (X c ) ) )"),  # the end closes two
-        ([NT, GEN, NT, NT, GEN], "a", "(X (X a ) )"),  # and two have nothing in them
-        ([NT, GEN], "", "(X )"),
-        ([GEN, NT, GEN, GEN, GEN], "()x", "(X -LRB- (X -RRB- x ) )"),
-    ],
-)
-def test_by_hand(actions, symbols, line):
-    assert to_brackets(np.array([[*actions, NOP]]), [list(symbols)]) == [line]
-    assert oracle.brackets(actions, list(symbols)) == line
-    assert from_brackets(line)[1] == list(symbols)
 
 
 @given(st.integers(0, 10**6), st.integers(1, 8), st.sampled_from([(1, 1, 1), (5, 1, 1), (1, 1, 5), (1, 5, 0)]))

@@ -74,11 +74,6 @@ def test_a_drop_shrinks_the_learning_rate_and_a_restart_changes_nothing(values, 
     assert found == halvings(values, factor, after * parts, maximize)
 
 
-def test_the_check_before_counts_not_the_best():
-    schedule = build("halve_on_drop", lgp_halve_after=0)
-    assert [schedule.step(i, value) for i, value in enumerate([9.0, 2.0, 3.0, 3.0, 2.5], 1)] == [1, 0.5, 0.5, 0.5, 0.25]
-
-
 def test_an_epoch_without_validation_changes_nothing():
     schedule = build("halve_on_drop", lgp_halve_after=0)
     rates = [schedule.step(i, value) for i, value in enumerate([5.0, None, None, 4.0], 1)]
