@@ -15,7 +15,7 @@ PAIRS = {"name": "a", "digest": "d", "measure": "sum", "details": {"a": ["1", "2
 PAIRS |= {"correct": [-1.0, -2.0], "incorrect": [-2.0, -2.0]}
 WRONG = (None, [None], {"x": None}, float("inf"))  # of whatever type the field is
 OTHERS = [{"scores": {"test": {}}}, {"updates": "1"}, {"correct": ["-1", "-2"]}, {"details": {"a": ["1"]}}]
-OTHERS += [{"correct": []}, {"correct": [], "incorrect": []}]
+OTHERS += [{"correct": []}, {"correct": [], "incorrect": [], "details": {}}]
 
 
 @pytest.mark.parametrize(

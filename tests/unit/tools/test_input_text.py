@@ -3,11 +3,9 @@
 import gzip
 import io
 import sys
-from pathlib import Path
 
 import pytest
 
-from fairseq_syntax.cli import program
 from fairseq_syntax.files import written
 from fairseq_syntax.tools.verb import Verb, input_lines
 from fairseq_syntax.trees.conllu import TreeFormatError
@@ -70,31 +68,3 @@ def test_stdout_is_utf_8(monkeypatch):
 
     assert Verb("verb: it writes.", lambda parser: None, run, quiet=False)([]) == 0
     assert out.getvalue().decode() == "猫\nä ▁\n"
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "characters --input text --output out",
-        "perturb --input trees --output out --trees left",
-        "linearize --input in --output new --source-lang en --target-lang de --translate-only",
-        "parse --input text --output out --parser conllu --parser-model trees",
-        "look --constituents latent --sentence 0 --draw out.svg",
-    ],
-    ids=lambda line: line.split()[0],
-)
-def test_output_that_is_there_is_replaced_only_on_demand(line, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    for name, content in {"text": "a\n", "in.en": "a\n", "in.de": "b\n"}.items():
-        Path(name).write_text(content)
-    Path("trees").write_text("1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n")
-    attention = '{"attention": []}'
-    Path("latent").write_text(f"TS-0\t(X a )\nTT-0\t(X b )\nTA-0\t{attention}\n")
-    there = Path({"linearize": "new.de", "look": "out.svg"}.get(line.split()[0], "out"))
-    there.write_text("mine")
-    verb, *options = line.split()
-    assert program.load(verb).main(options) == 1
-    assert f"{there}: exists already; give --overwrite to replace it" in capsys.readouterr().err
-    assert there.read_text() == "mine"
-    assert program.load(verb).main([*options, "--overwrite"]) == 0
-    assert there.read_text() != "mine" and not list(tmp_path.glob("*.tmp"))

@@ -25,6 +25,7 @@ VERBS = (
     "attachment --gold {path} --predicted {path} --collapse-ranges",
     "attachment {model} --gold {path}",
     "look {model} --input {path} --output {folder}/out.conllu",
+    "look {model} --input {path} --output {folder}/collapsed.conllu --collapse-ranges",
     "parse --input {folder}/p.en --output {folder}/parsed --parser conllu --parser-model {path}",
     "perturb --input {path} --output {folder}/random.conllu --trees random",
     "compare --system x {folder}/p.en --source {folder}/p.en --reference {folder}/p.en --metrics chrF --by depth "
@@ -91,6 +92,9 @@ def test_odd_but_valid_files(name, command, tmp_path):
         for tree, given in zip(written, trees, strict=False):
             assert path.stem != "out" or not tree.forms or strict.check_universal(tree) is None
             assert (tree.comments, tree.ranges, tree.upos) == (given.comments, given.ranges, given.upos)
+    if (tmp_path / "collapsed.conllu").exists():
+        sizes = [len(tree.forms) - sum(last - first for first, last, _ in tree.ranges) for tree in trees]
+        assert [len(t.forms) for t in strict.read((tmp_path / "collapsed.conllu").read_bytes())] == sizes
 
 
 @pytest.mark.parametrize("line", VERBS)
