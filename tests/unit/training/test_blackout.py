@@ -1,6 +1,7 @@
 """BlackOut against loops from its definition; word counts against text; training with every kind of model."""
 
 import math
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -189,29 +190,7 @@ def test_half_precision_is_computed_in_single(share, dtype):
 
 # --- counts of the training data --------------------------------------------------------------------------------
 
-TRAIN = ["a b a c", "b a", "rare a", "c c b a unseen", ""]
-TRAIN1 = ["a a b", "c"]
-
-
-def binarize(folder: Path, destination: str, train=TRAIN, extra=None, impl="mmap", dictionary=None) -> Path:
-    """Text on both sides, by fairseq-preprocess; target words seen once are unknown. `extra` becomes train1."""
-    for name, lines in (("train", train), ("valid", ["a b", "c rare"]), ("extra", extra or [])):
-        for language in ("en", "de"):
-            (folder / f"{name}.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    out = folder / destination
-    known = ["--srcdict", dictionary / "dict.en.txt", "--tgtdict", dictionary / "dict.de.txt"] if dictionary else []
-    arguments = [
-        *("--source-lang", "en", "--target-lang", "de", "--trainpref", folder / "train", "--destdir", out),
-        *("--validpref", folder / "valid", "--dataset-impl", impl),
-        *(known or ["--thresholdtgt", 2]),
-    ]
-    parser = options.get_preprocessing_parser()
-    preprocess.main(parser.parse_args([str(argument) for argument in arguments]))
-    if extra:
-        binarize(folder, f"{destination}-extra", extra, impl=impl, dictionary=out)
-        for path in (folder / f"{destination}-extra").glob("train.*"):
-            path.rename(out / path.name.replace("train.", "train1."))
-    return out
+GOLDEN = Path(__file__).parents[2] / "golden"
 
 
 def task_of(data, *more, name="translation"):
@@ -219,37 +198,44 @@ def task_of(data, *more, name="translation"):
     return tasks.setup_task(configuration(data, "transformer_tiny", "--task", name, *more).task)
 
 
-def expected_counts(task, *lines):
-    return oracle.count_words([line for part in lines for line in part], task.target_dictionary.symbols)
+def expected_counts(task, *splits, language="de"):
+    lines = [
+        line
+        for split in splits
+        for line in (GOLDEN / "text" / f"{split}.{language}").read_text(encoding="utf-8").splitlines()
+    ]
+    return oracle.count_words(lines, task.target_dictionary.symbols)
 
 
 @pytest.mark.parametrize("impl", ["mmap", "cached", "raw"])
 def test_words_are_counted_in_the_binarized_data(impl, tmp_path, monkeypatch):
     """In blocks; `</s>` is the number of sentences and `<unk>` that of unknown words, which no dictionary knows."""
     monkeypatch.setattr(unigrams, "_BLOCK", 3)
-    task = task_of(binarize(tmp_path, "bin", impl=impl), *(("--dataset-impl", impl) if impl == "raw" else ()))
-    counts = count_target_words(task)
-    assert counts.tolist() == expected_counts(task, TRAIN)
-    words = task.target_dictionary
-    assert counts[words.eos()] == 5 and counts[words.unk()] == 2 and counts[words.index("a")] == 5
+    given = ["-s", "en", "-t", "de", "--trainpref", GOLDEN / "text/train", "--testpref", GOLDEN / "text/test"]
+    given += ["--destdir", tmp_path, "--dataset-impl", impl]
+    preprocess.main(options.get_preprocessing_parser().parse_args(list(map(str, given))))
+    task = task_of(tmp_path, "--train-subset", "test", *(("--dataset-impl", impl) if impl == "raw" else ()))
+    counts, words = count_target_words(task), task.target_dictionary
+    assert counts.tolist() == expected_counts(task, "test")
+    assert counts[words.eos()] == 8 and counts[words.unk()] > 20
     assert words.count[words.eos()] == words.count[words.unk()] == 1
 
 
 @pytest.mark.parametrize("name", ["translation", "syntax_translation"])
 def test_all_directories_and_parts_of_the_training_set_count(name, tmp_path):
-    first = binarize(tmp_path, "first", extra=TRAIN1)
-    second = binarize(tmp_path, "second", TRAIN[:2], dictionary=first)
-    task = task_of(f"{first}:{second}", "--upsample-primary", 2, name=name)
-    assert count_target_words(task).tolist() == expected_counts(task, TRAIN, TRAIN, TRAIN1, TRAIN[:2])
-    other_side = task_of(first, "-s", "de", "-t", "en", "--train-subset", "valid", name=name)
-    assert count_target_words(other_side).tolist() == expected_counts(other_side, ["a b", "c rare"])
+    first = shutil.copytree(GOLDEN / "words", tmp_path / "first")
+    for path in first.glob("valid.*"):
+        path.rename(first / path.name.replace("valid.", "train1."))
+    task = task_of(f"{first}:{GOLDEN / 'words'}", "--upsample-primary", 2, name=name)
+    assert count_target_words(task).tolist() == expected_counts(task, "train", "train", "valid", "train")
+    other_side = task_of(first, "-s", "de", "-t", "en", "--train-subset", "test")
+    assert count_target_words(other_side).tolist() == expected_counts(other_side, "test", language="en")
 
 
 def test_data_without_a_training_set_and_of_another_dictionary_are_refused(tmp_path):
-    data = binarize(tmp_path, "bin")
-    with pytest.raises(FileNotFoundError, match=r"bin: no split 'absent' of en-de, whose target words"):
-        count_target_words(task_of(data, "--train-subset", "absent"))
-    other = binarize(tmp_path, "other", ["x y z", "x y z v w", "v w"])
+    with pytest.raises(FileNotFoundError, match=r"words: no split 'absent' of en-de, whose target words"):
+        count_target_words(task_of(GOLDEN / "words", "--train-subset", "absent"))
+    other = shutil.copytree(GOLDEN / "words", tmp_path / "other")
     (other / "dict.de.txt").write_text("x 2\n")
     with pytest.raises(ValueError, match=r"train.en-de.de.bin: damaged, .*a token beyond the 5 of dict.de.txt"):
         count_target_words(task_of(other))
