@@ -34,33 +34,21 @@ def test_levels(arcs):
 
 
 @pytest.mark.parametrize("threshold", [0.1, 0.45])
-def test_arcs_of_the_picture(threshold):
-    graph = random_graph(len(WORDS))
-    (axis,) = draw_graph(WORDS, graph, threshold=threshold).axes
-    above = zip(*np.nonzero(graph > threshold), strict=True)
-    expected = {f"arc-{word + 1}-{head}": WIDEST * graph[word, head] for word, head in above}
-    assert expected and (threshold > 0.4 or any(name.endswith("-0") for name in expected)), "arcs of ROOT"
-    assert {arc.get_gid(): arc.get_linewidth() for arc in axis.patches} == pytest.approx(expected)
-    assert {arc.get_linestyle() for arc in axis.patches} <= {"-", "solid"}
-    names = [text.get_gid().partition("-")[0] for text in axis.texts if text.get_gid()]
-    assert names.count("probability") == len(expected) and names.count("word") == len(WORDS) + 1
-
-
-def test_where_arcs_are_and_what_they_say():
+def test_where_arcs_are_and_what_they_say(threshold):
     size = len(WORDS)
     graph = random_graph(size, 1)
     gold = [int(row.argmax()) - 1 if word % 2 else (word + 1) % size for word, row in enumerate(graph)]
     options = dict(
         tags=["PROPN"] * size, labels=["nsubj"] * size, gold=gold, gold_labels=["_", "acl:relcl"] * (size // 2)
     )
-    figure = draw_graph(WORDS, graph, threshold=0.1, **options)
+    figure = draw_graph(WORDS, graph, threshold=threshold, **options)
     (axis,) = figure.axes
     renderer = figure.canvas.get_renderer()
     texts = {text.get_gid(): text for text in axis.texts if text.get_gid()}
     assert [texts[f"word-{i}"].get_text() for i in range(size + 1)] == ["ROOT", *WORDS]
     assert [text.get_text() for text in axis.texts].count("PROPN") == size
     arcs = {patch.get_gid(): patch for patch in axis.patches}
-    above = [(word + 1, head) for word, head in zip(*np.nonzero(graph > 0.1), strict=True)]
+    above = [(word + 1, head) for word, head in zip(*np.nonzero(graph > threshold), strict=True)]
     assert set(arcs) == {f"arc-{d}-{h}" for d, h in above} | {f"gold-{w + 1}-{h + 1}" for w, h in enumerate(gold)}
     for name, arc in arcs.items():
         kind, dependent, head = name.split("-")
@@ -68,9 +56,11 @@ def test_where_arcs_are_and_what_they_say():
             right = gold[int(dependent) - 1] == int(head) - 1
             assert (arc.get_linestyle() in ("-", "solid")) == right
             row = graph[int(dependent) - 1]
+            assert arc.get_linewidth() == pytest.approx(WIDEST * row[int(head)])
             *label, said = texts[f"probability-{dependent}-{head}"].get_text().split()
             assert float(said) == pytest.approx(row[int(head)], abs=0.005 + 1e-9)
             assert label == ["nsubj"] * int(row.argmax() == int(head)), "at the most probable arc"
+    assert len([gid for gid in texts if gid.startswith("probability")]) == len(above) > 0
     relations = {gid: text for gid, text in texts.items() if gid.startswith("label-gold")}
     assert {gid: text.get_text() for gid, text in relations.items()} == {
         f"label-gold-{word + 1}-{head + 1}": "acl:relcl" for word, head in enumerate(gold) if word % 2
@@ -83,3 +73,4 @@ def test_certain_arcs_have_no_number():
     figure = draw_graph(["a", "b"], np.array([[0.996, 0, 0.004], [0, 0.99, 0.01]]), threshold=0.1, labels=["x", "y"])
     texts = {text.get_gid(): text.get_text() for text in figure.axes[0].texts}
     assert (texts["probability-1-0"], texts["probability-2-1"]) == ("x", "y .99")
+    assert {arc.get_linestyle() for arc in figure.axes[0].patches} <= {"-", "solid"}, "without a tree, none is dashed"
