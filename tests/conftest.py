@@ -34,8 +34,8 @@ def pytest_configure(config):
 FULL = (
     *("benchmarks", "examples", "integration", "contract/test_bad_input.py", "contract/test_damaged_checkpoints.py"),
     *("contract/test_examples.py", "contract/test_notebook.py"),
-    *("contract/test_site.py", "contract/test_imports.py", "contract/test_repairs.py"),
-    *("unit/tools/test_average.py", "unit/tools/test_whatif.py"),
+    *("contract/test_site.py", "contract/test_imports.py", "contract/test_repairs.py", "contract/test_results.py"),
+    *("contract/test_shadow_modules.py", "unit/tools/test_average.py", "unit/tools/test_whatif.py"),
     *("unit/tools/test_odd_treebanks.py", "unit/tools/test_parse.py", "unit/tools/test_parse_own.py"),
     *("unit/data/test_missing_parses.py", "unit/pictures/test_figures.py"),
 )

@@ -20,8 +20,8 @@ import sys
 import numpy as np
 
 from fairseq_syntax.evaluate.tables import format_table
-from fairseq_syntax.evaluate.treebank import Treebank
-from fairseq_syntax.trees.conllu import ROOT, TreeFormatError, read_conllu
+from fairseq_syntax.evaluate.treebank import PUNCTUATION, Treebank, flatten, left_branching, remove, right_branching
+from fairseq_syntax.trees.conllu import ROOT, Sentence, TreeFormatError, read_conllu
 
 RELATION = "nsubj"
 AUXILIARIES = ("aux", "cop")
@@ -35,7 +35,7 @@ def subjects(
 
     Args:
         treebank: the gold trees.
-        predicted: (K,) heads of other trees over its words, as `Treebank.without_punctuation` gives them.
+        predicted: (K,) heads of other trees over its words, without punctuation.
         auxiliaries: whether an auxiliary of the verb is as good as the verb.
     """
     relation = np.array([label.split(":")[0] for label in treebank.deprels], dtype=object)
@@ -55,9 +55,11 @@ def subjects(
     def found(arcs: np.ndarray) -> np.ndarray:
         return np.bincount(number, arcs, len(subject)) > 0
 
-    systems = {} if predicted is None else {"latent": predicted}
+    systems = {"latent": predicted, "L": left_branching(treebank.lengths), "R": right_branching(treebank.lengths)}
     shares = {}
-    for name, heads in (systems | treebank.baselines()).items():
+    for name, heads in systems.items():
+        if heads is None:
+            continue
         directed = heads[one] == other
         shares[name] = found(directed), found(directed | (heads[other] == one))
     k = np.bincount(number, minlength=len(subject))
@@ -70,6 +72,13 @@ def subjects(
             rows.append((_name(low, high) if rows else "all", int(here.sum()), *percent))
     header = ["words between", "subjects", *(column for name in shares for column in (name, f"{name} DA"))]
     return header, rows
+
+
+def without_punctuation(gold: list[Sentence], trees: list[list[int]]) -> np.ndarray:
+    """Heads (K,) of other trees over the words of a treebank, of all its sentences that have a parse."""
+    pairs = [(sentence, heads) for sentence, heads in zip(gold, trees, strict=True) if sentence.is_parsed]
+    removed = [tag == PUNCTUATION for sentence, _ in pairs for tag in sentence.upos]
+    return remove(flatten([heads for _, heads in pairs])[0], np.array(removed, dtype=bool))
 
 
 def _name(low: int, high: int | None) -> str:
@@ -94,7 +103,7 @@ def main(argv: list[str] | None = None) -> int:
                 raise TreeFormatError(
                     f"{args.predicted}: not the sentences of {args.gold}; make trees for that very file"
                 )
-            predicted = treebank.without_punctuation([tree.heads for tree in trees])
+            predicted = without_punctuation(gold, [tree.heads for tree in trees])
         tables = [subjects(treebank, predicted, auxiliaries) for auxiliaries in (False, True)]
         if not tables[0][1]:
             raise TreeFormatError(f"{args.gold}: no word has the relation {RELATION}; give a treebank with relations")

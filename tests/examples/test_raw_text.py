@@ -32,12 +32,13 @@ def test_text_in_tokens_and_again(raw_text, language, raw, tokens):
 
 
 def test_empty_and_long_pairs_are_left_out(raw_text, tmp_path, capsys):
-    (tmp_path / "train.en").write_text("a b\n\nc\nd e f\n", encoding="utf8")
-    (tmp_path / "train.de").write_text("A\nB\n\nD\n", encoding="utf8")
+    source, target = tmp_path / "train.en", tmp_path / "train.de"
+    source.write_text("a b\n\nc\nd e f\n")
+    target.write_text("A\nB\n\nD\n")
     raw_text.clean(str(tmp_path / "train"), "en", "de", longest=2)
-    assert [(tmp_path / f"train.{side}").read_text(encoding="utf8") for side in ("en", "de")] == ["a b\n", "A\n"]
+    assert (source.read_text(), target.read_text()) == ("a b\n", "A\n")
     assert "1 of 4 pairs kept" in capsys.readouterr().err
-    (tmp_path / "train.de").write_text("A\nB\n", encoding="utf8")
+    target.write_text("A\nB\n")
     with pytest.raises(ValueError):
         raw_text.clean(str(tmp_path / "train"), "en", "de", longest=2)
 

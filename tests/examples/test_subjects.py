@@ -27,7 +27,7 @@ def sentence(heads, deprels=None, upos=None):
 def table(gold, predicted=None, auxiliaries=False):
     """Column -> row -> number."""
     treebank = Treebank(gold)
-    flat = None if predicted is None else treebank.without_punctuation(predicted)
+    flat = None if predicted is None else script.without_punctuation(gold, predicted)
     header, rows = script.subjects(treebank, flat, auxiliaries)
     return {column: {row[0]: row[i] for row in rows} for i, column in enumerate(header) if i}
 

@@ -76,7 +76,8 @@ def run(command: str, *arguments) -> str:
     from fairseq_cli.train import should_stop_early
 
     main = importlib.import_module(_MODULES[command]).cli_main
-    arguments = [command, *map(str, arguments), "--user-dir", str(PACKAGE)]
+    # by default, batches come from a process of their own, whose end takes seconds
+    arguments = [command, "--num-workers", "0", *map(str, arguments), "--user-dir", str(PACKAGE)]
     output = io.StringIO()
     root = logging.getLogger()
     argv, handlers, level = sys.argv, list(root.handlers), root.level
