@@ -23,19 +23,11 @@ def translator(seed=0):
     words, compute = task.source_dictionary, model.forward
     assert (words.pad(), words.eos(), len(words)) == (PADDING, END, SYMBOLS)
 
-    def forward(
-        src_tokens,
-        src_lengths,
-        target,
-        trees="sample",
-        src_actions=None,
-        tgt_actions=None,
-        seeds=None,
-        detach_output=False,
-    ):
-        source, goal = model.trees.get(trees, (None, None))
-        source, goal = (source if src_actions is None else src_actions), (goal if tgt_actions is None else tgt_actions)
-        return compute(src_tokens, src_lengths, target, trees, source, goal, seeds, detach_output)
+    def forward(src_tokens, src_lengths, target, trees="sample", src_actions=None, tgt_actions=None, **options):
+        given = (src_actions, tgt_actions)
+        chosen = model.trees.get(trees, given)
+        actions = [own if own is not None else tree for own, tree in zip(given, chosen, strict=True)]
+        return compute(src_tokens, src_lengths, target, trees, *actions, **options)
 
     model.trees, model.forward = {}, forward
     return model.double().train()

@@ -90,8 +90,6 @@ def test_scores_and_marginals_equal_the_enumeration(tree, root, scaled):
                 if i != j:
                     torch.testing.assert_close(found["arc_scores"][row, dependent, head], phi[i][j])
                     torch.testing.assert_close(arcs[dependent, head], beta[i, j], atol=1e-12, rtol=0)
-    total = found["arc_marginals"].sum(-1) + found["root_marginals"]
-    torch.testing.assert_close(total, source.word_mask.double())
     assert torch.equal(found["word_mask"], source.word_mask)
 
 
