@@ -25,7 +25,7 @@ from fairseq_syntax.trees.conllu import ROOT, Sentence, TreeFormatError, read_co
 
 RELATION = "nsubj"
 AUXILIARIES = ("aux", "cop")
-BETWEEN = ((0, 0), (1, 2), (3, 5), (6, None))  # words between subject and verb, rows of the table
+BETWEEN = {"all": (0, np.inf), "0": (0, 0), "1 to 2": (1, 2), "3 to 5": (3, 5), "6 or more": (6, np.inf)}
 
 
 def subjects(
@@ -55,21 +55,20 @@ def subjects(
     def found(arcs: np.ndarray) -> np.ndarray:
         return np.bincount(number, arcs, len(subject)) > 0
 
-    systems = {"latent": predicted, "L": left_branching(treebank.lengths), "R": right_branching(treebank.lengths)}
+    systems = {} if predicted is None else {"latent": predicted}
+    systems |= {"L": left_branching(treebank.lengths), "R": right_branching(treebank.lengths)}
     shares = {}
     for name, heads in systems.items():
-        if heads is None:
-            continue
         directed = heads[one] == other
         shares[name] = found(directed), found(directed | (heads[other] == one))
     k = np.bincount(number, minlength=len(subject))
     shares["chance"] = k / length, 1 - (1 - 1 / length) ** (k - 1) * (1 - (k + 1) / length)
     rows = []
-    for low, high in ((0, None), *BETWEEN):
-        here = (between >= low) & (between <= (np.inf if high is None else high))
+    for name, (low, high) in BETWEEN.items():
+        here = (between >= low) & (between <= high)
         if here.any():
             percent = [100 * float(share[here].mean()) for pair in shares.values() for share in reversed(pair)]
-            rows.append((_name(low, high) if rows else "all", int(here.sum()), *percent))
+            rows.append((name, int(here.sum()), *percent))
     header = ["words between", "subjects", *(column for name in shares for column in (name, f"{name} DA"))]
     return header, rows
 
@@ -79,12 +78,6 @@ def without_punctuation(gold: list[Sentence], trees: list[list[int]]) -> np.ndar
     pairs = [(sentence, heads) for sentence, heads in zip(gold, trees, strict=True) if sentence.is_parsed]
     removed = [tag == PUNCTUATION for sentence, _ in pairs for tag in sentence.upos]
     return remove(flatten([heads for _, heads in pairs])[0], np.array(removed, dtype=bool))
-
-
-def _name(low: int, high: int | None) -> str:
-    if high is None:
-        return f"{low} or more"
-    return str(low) if low == high else f"{low} to {high}"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -100,9 +93,7 @@ def main(argv: list[str] | None = None) -> int:
         if args.predicted:
             trees = list(read_conllu(args.predicted))
             if [tree.forms for tree in trees] != [tree.forms for tree in gold]:
-                raise TreeFormatError(
-                    f"{args.predicted}: not the sentences of {args.gold}; make trees for that very file"
-                )
+                raise TreeFormatError(f"{args.predicted}: not the sentences of {args.gold}; make trees for that file")
             predicted = without_punctuation(gold, [tree.heads for tree in trees])
         tables = [subjects(treebank, predicted, auxiliaries) for auxiliaries in (False, True)]
         if not tables[0][1]:
