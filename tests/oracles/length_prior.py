@@ -3,18 +3,9 @@
 from itertools import product
 
 
-def counts(pairs):
-    """(source length, target length) -> how many pairs."""
-    found = {}
-    for pair in pairs:
-        found[pair] = found.get(pair, 0) + 1
-    return found
-
-
 def frequencies(pairs, source, targets):
     """Relative frequencies of the lengths 0 … targets - 1 with this source length; None if it was not seen."""
-    found = counts(pairs)
-    row = [found.get((source, target), 0) for target in range(targets)]
+    row = [pairs.count((source, target)) for target in range(targets)]
     return [count / sum(row) for count in row] if sum(row) else None
 
 

@@ -160,16 +160,11 @@ def translate(parameters, sentence, previous, *, layers, context, eos, **options
 
 
 def _cell(weights, x, state):
-    """A step of torch's LSTM cell by our weights, one bias zero; the gates i, f, o, g become i, f, g, o."""
+    """A step of an LSTM whose gates are i, f, o, g."""
     own, first = weights["recurrent.weight"], weights.get("ahead.weight")
-    size = own.shape[1] - len(state[0])
+    hidden, cell = state
+    size = own.shape[1] - len(hidden)
     inputs = own[:, :size] if first is None else torch.cat((first, own[:, :size]), dim=1)
-
-    def order(rows):
-        take, keep, show, new = rows.chunk(4)
-        return torch.cat((take, keep, new, show))
-
-    bias = weights["recurrent.bias"]
-    tensors = order(inputs), order(own[:, size:]), order(bias), torch.zeros_like(bias)
-    named = dict(zip(("weight_ih", "weight_hh", "bias_ih", "bias_hh"), tensors, strict=True))
-    return list(functional_call(nn.LSTMCell(inputs.shape[1], len(state[0])), named, (x, tuple(state))))
+    take, keep, show, new = (inputs @ x + own[:, size:] @ hidden + weights["recurrent.bias"]).chunk(4)
+    cell = torch.sigmoid(keep) * cell + torch.sigmoid(take) * torch.tanh(new)
+    return [torch.sigmoid(show) * torch.tanh(cell), cell]
