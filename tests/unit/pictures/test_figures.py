@@ -7,8 +7,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-from fontTools.fontBuilder import FontBuilder
-from fontTools.ttLib.tables._g_l_y_f import Glyph
+from fontTools.ttLib import TTFont
 from matplotlib import font_manager
 from matplotlib import pyplot as plt
 
@@ -107,18 +106,15 @@ def test_one_message_names_missing_glyphs(tmp_path, caplog, fonts, kind):
 
 
 def make_font(path, family, text):
-    """A TrueType font with a square for each character."""
-    names = [".notdef", *(f"glyph{ord(character)}" for character in text)]
-    builder = FontBuilder(1000)
-    builder.setupGlyphOrder(names)
-    builder.setupCharacterMap(dict(zip(map(ord, text), names[1:], strict=True)))
-    builder.setupGlyf({name: Glyph() for name in names})
-    builder.setupHorizontalMetrics({name: (1000, 0) for name in names})
-    builder.setupHorizontalHeader(ascent=800, descent=-200)
-    builder.setupNameTable({"familyName": family, "styleName": "Regular"})
-    builder.setupOS2()
-    builder.setupPost()
-    builder.save(path)
+    """DejaVu Sans with another name, and with a letter for each character."""
+    font = TTFont(font_manager.findfont("DejaVu Sans"))
+    for table in font["cmap"].tables:
+        if table.isUnicode():
+            table.cmap.update(dict.fromkeys(map(ord, text), "A"))
+    font["name"].names = []
+    for number, name in ((1, family), (2, "Regular")):
+        font["name"].setName(name, number, 3, 1, 0x409)
+    font.save(path)
 
 
 def test_a_font_that_was_installed_later_is_found_and_used(tmp_path, caplog, fonts, monkeypatch):
