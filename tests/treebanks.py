@@ -65,8 +65,3 @@ def make(folder: Path, train: int = 60, valid: int = 20) -> Path:
     write(folder / "train.conllu", [sentence(rng) for _ in range(train)])
     write(folder / "valid.conllu", [sentence(rng) for _ in range(valid)])
     return folder
-
-
-def words(rows: list[tuple]) -> list[str]:
-    """The words of a sentence."""
-    return [row[0] for row in rows]

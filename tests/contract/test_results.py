@@ -14,24 +14,17 @@ import pytest
 from contract.command_lines import REPOSITORY
 from sacrebleu.metrics import BLEU
 
+from fairseq_syntax.experiment.plan import read_plan
+from fairseq_syntax.experiment.run import Run
+
 EXPERIMENTS = REPOSITORY / "examples" / "experiments"
 RESULTS = REPOSITORY / "docs" / "results"
+SCORES = {"valid": 90.0, "test": 80.0}
 RECORD = {
-    "corpus": "toy",
-    "system": "a",
-    "family": "f",
-    "seed": 1,
-    "trees": "none",
-    "updates": 100,
-    "minutes": {"train": 1.0},
-    "curve": [],
-    "stopped": "itself",
-    "commit": "0123456789abcdef",
+    **{"corpus": "toy", "system": "a", "family": "f", "seed": 1, "trees": "none", "updates": 100, "curve": []},
+    **{"minutes": {"train": 1.0}, "stopped": "itself", "commit": "0123456789abcdef", "sha256": {}},
     "checkpoint": {"chosen": "checkpoint_best"},
-    "sha256": {},
-    "scores": {
-        split: {"BLEU": {"score": score, "signature": "tok:none"}} for split, score in (("valid", 90.0), ("test", 80.0))
-    },
+    "scores": {split: {"BLEU": {"score": score, "signature": "tok:none"}} for split, score in SCORES.items()},
 }
 BOARD = """name = "toy"
 prepare = "nothing.sh"
@@ -59,16 +52,12 @@ def results(monkeypatch):
     return results
 
 
-def recorded(table: Path, folder: Path, system: str = "a", seed: int = 1, score: float = 80.0, **more) -> Path:
-    """A record of a run of a table, after the fixture above."""
-    from fairseq_syntax.experiment.plan import read_plan
-    from fairseq_syntax.experiment.run import Run
-
+def recorded(table: Path, seed: int = 1, score: float = 80.0) -> Path:
+    """A record of a run of a table, beside it."""
     board = read_plan(table)
-    run = Run(board, board.systems[system], seed, Path("/out"), folder)
-    record = json.loads(json.dumps({**RECORD, "system": system, "seed": seed, **more}).replace("80.0", str(score)))
-    record["commands"] = run.commands()
-    run.record.write_text(json.dumps(record), encoding="utf8")
+    run = Run(board, board.systems["a"], seed, Path("/out"), table.with_suffix(""))
+    record = json.loads(json.dumps({**RECORD, "seed": seed}).replace("80.0", str(score)))
+    run.record.write_text(json.dumps({**record, "commands": run.commands()}), encoding="utf8")
     return run.record
 
 
@@ -96,11 +85,11 @@ def test_a_changed_record_shows(results, tmp_path):
     empty = results.renewed(PAGE, tmp_path, tmp_path)
     assert "No run of 2 has a record yet." in empty and "old" not in empty
     assert empty.startswith("Before.\n<!-- records: toy -->\n") and empty.endswith("<!-- end of records -->\nAfter.\n")
-    record = recorded(tmp_path / "toy.toml", tmp_path / "toy")
+    record = recorded(tmp_path / "toy.toml")
     one = results.renewed(PAGE, tmp_path, tmp_path)
     assert "1 of 2 runs so far" in one and "0123456789" in one and "| a | none | – | 1 | 100 | 90.0 | 80.0 |" in one
     assert results.renewed(one, tmp_path, tmp_path) == one
-    recorded(tmp_path / "toy.toml", tmp_path / "toy", "a", 2, 82.0)
+    recorded(tmp_path / "toy.toml", 2, 82.0)
     two = results.renewed(one, tmp_path, tmp_path)
     assert "All runs" in two and "81.0 ± 1.4" in two
     text = record.read_text(encoding="utf8")

@@ -107,9 +107,8 @@ def test_names_do_not_break_tables(form):
     assert ("<script>" in odd) == (form in ("text", "tsv"))
 
 
-@pytest.mark.parametrize("content", ["{", "["])
-def test_a_damaged_list_of_models_is_named(content, tmp_path, monkeypatch):
-    (tmp_path / "models.json").write_text(content)
+def test_a_damaged_list_of_models_is_named(tmp_path, monkeypatch):
+    (tmp_path / "models.json").write_text("{")
     monkeypatch.setattr(pretrained, "MANIFEST", tmp_path / "models.json")
     monkeypatch.setattr(pretrained, "_manifest", pretrained._manifest.__wrapped__)
     with pytest.raises(ValueError, match=r"models\.json: missing or damaged; install fairseq-syntax again"):

@@ -152,8 +152,7 @@ def test_options_reach_the_parser(fake, text, tmp_path):
 
 def test_a_long_sentence_is_refused_before_work_begins(fake, text, tmp_path, capsys):
     text.write_text(TEXT + "w " * 4097 + "\n", encoding="utf-8")
-    message = failed(capsys, text, tmp_path / "out")
-    assert f"{text}:8: 4097 words; a sentence has at most 4096: split it, or give --max-words 4097" in message
+    assert f"{text}:8: 4097 words; a sentence has at most 4096: " in failed(capsys, text, tmp_path / "out")
     assert fake.calls == 0 and not (tmp_path / "out.chunks").exists()
     assert run(text, tmp_path / "out", "--max-words", 4097) == 0
     # pieces are no words
