@@ -18,10 +18,15 @@ SPLITS = ("train", "valid")
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
-    """old/ and new/: texts of one length, so that nothing but the words tells the one from the other."""
+    """old/ and new/: texts of one length, so that nothing but the words tells the one from the other; flat/: the words
+    of old/ with other trees."""
     folder = tmp_path_factory.mktemp("texts")
-    for seed, (name, split) in enumerate(itertools.product(("old", "new"), SPLITS)):
-        write_split(folder / name / split, random_items(4, seed))
+    for name, first in (("old", 0), ("new", 2), ("flat", 0)):
+        for seed, split in enumerate(SPLITS, first):
+            items = random_items(4, seed)
+            for item in items if name == "flat" else ():
+                item.heads = [-1] + [0] * (len(item.heads) - 1)
+            write_split(folder / name / split, items)
     return folder
 
 
@@ -30,41 +35,23 @@ def binarize(texts, name, destination, *more):
     return preprocess.main(["-s", "en", "-t", "de", *prefixes, "--destdir", str(destination), *more])
 
 
-def words_of(task, split):
-    """Words of both sides of a split, sentence by sentence, as fairseq reads them."""
-    pairs = task.datasets[split]
-    sides = ((task.src_dict, pairs.src), (task.tgt_dict, pairs.tgt))
-    return [words.string(side[i]) for i in range(len(pairs)) for words, side in sides]
-
-
-def read_by_fairseq(data):
-    """Words of all splits as fairseq reads them without the plug-in."""
-    task = TranslationTask.setup_task(configuration(data).task)
-    found = []
-    for split in SPLITS:
-        task.load_dataset(split)
-        found += words_of(task, split)
-    return found
-
-
-def read_by_us(data, *inputs):
-    """The same with the plug-in, and the trees for a model that asks for inputs."""
-    task = SyntaxTranslationTask.setup_task(configuration(data).task)
+def read(data, kind=SyntaxTranslationTask, *inputs):
+    """Words of both sides of all splits as a task reads them, and the trees for a model that asks for inputs."""
+    task = kind.setup_task(configuration(data).task)
     task.required_inputs = set(inputs)
     found = []
     for split in SPLITS:
         task.load_dataset(split)
-        found += words_of(task, split)
-        trees = task.datasets[split].syntax
-        found += [trees[i].heads.tolist() for i in range(len(trees))] if trees is not None else []
+        pairs = task.datasets[split]
+        sides = ((task.src_dict, pairs.src), (task.tgt_dict, pairs.tgt))
+        found += [words.string(side[i]) for i in range(len(pairs)) for words, side in sides]
+        trees = getattr(pairs, "syntax", None) or ()
+        found += [trees[i].heads.tolist() for i in range(len(trees))]
     return found
 
 
-READERS = {
-    "fairseq alone": read_by_fairseq,
-    "stock model": lambda data: read_by_us(data),
-    "pascal": lambda data: read_by_us(data, "parents"),
-}
+# fairseq alone, a stock model and PASCAL
+READERS = [(TranslationTask,), (SyntaxTranslationTask,), (SyntaxTranslationTask, "parents")]
 
 
 @pytest.mark.parametrize("extra", [(), ("--only-syntax",)], ids=["everything", "only trees"])
@@ -72,17 +59,9 @@ def test_no_state_that_a_kill_leaves_can_be_trained_on(texts, tmp_path, monkeypa
     """The state before every single operation on the file system, loaded by everything that loads data."""
     work, states = tmp_path / "work", tmp_path / "states"
     binarize(texts, "old", work / "bin")
-    binarize(texts, "new", tmp_path / "new")
-    if extra:
-        # the same text with other trees
-        for split in SPLITS:
-            mirrored = random_items(4, seed=SPLITS.index(split))
-            for item in mirrored:
-                item.heads = [-1] + [0] * (len(item.heads) - 1)
-            write_split(texts / "mirrored" / split, mirrored)
-        shutil.rmtree(tmp_path / "new")
-        binarize(texts, "mirrored", tmp_path / "new")
-    whole = {name: [read(work / "bin"), read(tmp_path / "new")] for name, read in READERS.items()}
+    other = "flat" if extra else "new"
+    binarize(texts, other, tmp_path / "new")
+    whole = [[read(folder, *reader) for folder in (work / "bin", tmp_path / "new")] for reader in READERS]
 
     numbers = itertools.count()
     for name in ("link", "rename", "unlink", "rmdir"):
@@ -93,7 +72,7 @@ def test_no_state_that_a_kill_leaves_can_be_trained_on(texts, tmp_path, monkeypa
             return original(*args, **kwargs)
 
         monkeypatch.setattr(os, name, watched)
-    binarize(texts, "mirrored" if extra else "new", work / "bin", "--overwrite", *extra)
+    binarize(texts, other, work / "bin", "--overwrite", *extra)
     monkeypatch.undo()
 
     without = []
@@ -102,12 +81,12 @@ def test_no_state_that_a_kill_leaves_can_be_trained_on(texts, tmp_path, monkeypa
             without.append(state)
             # the next run, even one that fails, restores what was there
             assert binarize(texts, "new", state / "bin") == 1
-        for name, read in READERS.items():
-            assert read(state / "bin") in whole[name], (state.name, name)
+        for reader, either in zip(READERS, whole, strict=True):
+            assert read(state / "bin", *reader) in either, (state.name, reader)
         assert binarize(texts, "old", state / "bin", "--overwrite") == 0
         assert [path.name for path in state.iterdir()] == ["bin"]
     assert len(without) == 1 and len(list(states.iterdir())) > 20
-    assert all(read(work / "bin") == whole[name][1] for name, read in READERS.items())
+    assert all(read(work / "bin", *reader) == new for reader, (_, new) in zip(READERS, whole, strict=True))
 
 
 def test_data_of_other_languages_keep_their_dictionaries(texts, tmp_path, capsys):
@@ -116,13 +95,13 @@ def test_data_of_other_languages_keep_their_dictionaries(texts, tmp_path, capsys
     for split in SPLITS:
         (text / f"{split}.de").rename(text / f"{split}.fr")
     binarize(texts, "old", data)
-    before = read_by_us(data, "deprels")
+    before = read(data, SyntaxTranslationTask, "deprels")
     argv = ["-s", "en", "-t", "fr", "--trainpref", str(text / "train"), "--destdir", str(data), "--overwrite"]
     argv += ["--srcdict", str(data / "dict.en.txt")]
     assert preprocess.main(argv) == 1
     assert f"{data}: dict.en.deprel.txt would change, but train.en-de.en.deprels.idx" in capsys.readouterr().err
     assert preprocess.main([*argv, "--syntax-dicts", str(data)]) == 0
-    assert read_by_us(data, "deprels") == before
+    assert read(data, SyntaxTranslationTask, "deprels") == before
 
 
 def test_a_split_that_is_read_with_another_may_not_be_missing(texts, tmp_path):
