@@ -14,12 +14,12 @@ from fairseq_syntax.systems.sdatt.model import SYSTEMS
 SENTENCES = [[5, 6, 12, 7, 9, 11, EOS], [8, 9, 4, EOS], [10, 5, 6, EOS], [10, EOS], [EOS]]
 # a tree, a forest, no parse, one word, none
 HEADS = [[1, 2, 3, -1, 3, 4], [-1, 0, -1], [-2, -2, -2], [-1], []]
-# small enough for these sentences; (options of the model, of the oracle)
-NARROW = {
-    "global": ({}, {}),
-    "local": ({"sdatt_local_window": 2.0}, {"window": 2.0}),
-    "flexible": ({"sdatt_flex_sigma": 1.5}, {"sigma": 1.5}),
-    "sdatt": ({"sdatt_n": 2.0, "sdatt_sigma": 1.3}, {"window": 2.0, "sigma": 1.3}),
+# options of the model -> of the oracle
+READINGS = {
+    "global": {},
+    "local": {"sdatt_local_window": "window", "sdatt_local_softmax": "softmax"},
+    "flexible": {"sdatt_flex_sigma": "sigma"},
+    "sdatt": {"sdatt_n": "window", "sdatt_sigma": "sigma", "sdatt_position": "gradient"},
 }
 
 
@@ -34,9 +34,12 @@ def build(arch, **options):
     return small_models.build(arch, 0, **{"init_range": 0.8, **options})
 
 
-def narrow(arch, **options):
-    """Options of a model in which windows leave something out."""
-    return {**NARROW[SYSTEMS[arch]["sdatt_attention"]][0], **options}
+def settings_of(arch, **options):
+    """The oracle's settings of an architecture and options of the model; windows are narrow for these sentences."""
+    given = {**small_models.SIZES, **SYSTEMS[arch], **options}
+    names = {f"sdatt_{name}": name for name in ("attention", "double_context", "sdr")} | {"encoder_layers": "layers"}
+    names |= READINGS[given["sdatt_attention"]]
+    return {name: given[option] for option, name in names.items() if option in given}
 
 
 def assert_equals_the_paper(model, **settings):
@@ -61,22 +64,6 @@ def assert_equals_the_paper(model, **settings):
     torch.testing.assert_close(found, expected, atol=1e-10, rtol=1e-10)
     small_models.assert_same_gradients(model, found, expected)
     return extra
-
-
-# option of the model -> of the oracle
-READINGS = {
-    **{"sdatt_position": "gradient", "sdatt_sdr": "sdr", "encoder_layers": "layers"},
-    **{"sdatt_local_window": "window", "sdatt_local_softmax": "softmax", "sdatt_n": "window", "sdatt_sigma": "sigma"},
-}
-
-
-def settings_of(arch, **options):
-    """The oracle's settings of an architecture and options of the model."""
-    return {
-        **{name.removeprefix("sdatt_"): value for name, value in SYSTEMS[arch].items()},
-        **NARROW[SYSTEMS[arch]["sdatt_attention"]][1],
-        **{READINGS[name]: value for name, value in options.items()},
-    }
 
 
 OTHER = {"decoder_hidden_size": 7, "untied_output": True, "output_bias": True}
@@ -104,10 +91,10 @@ ALL_READINGS = [
 @pytest.mark.parametrize(("arch", "more"), ALL_READINGS, ids=str)
 def test_equals_the_paper_word_by_word(arch, more):
     """In all readings; also with other sizes, and an output layer of its own."""
-    model = build(arch, **narrow(arch, **more))
+    model = build(arch, **more)
     tied = model.decoder.output_projection.weight is model.decoder.embed_tokens.weight
     assert tied == (more != OTHER) and (model.decoder.output_projection.bias is None) == (more != OTHER)
-    extra = assert_equals_the_paper(model, **settings_of(arch, **({} if more == OTHER else more)))
+    extra = assert_equals_the_paper(model, **settings_of(arch, **more))
     if "position" in extra:  # not the same everywhere
         assert extra["position"].std() > 0.1
     if "sdatt_sdr" in more:
@@ -145,7 +132,7 @@ def test_variational_dropout_drops_the_same_everywhere():
 @pytest.mark.parametrize("arch", SYSTEMS)
 def test_dropout_of_states_is_that_of_nematus(arch):
     """One mask for gates, another for candidates, a third for the attention; each the same at all steps."""
-    model = build(arch, **narrow(arch, recurrent_dropout=0.4)).train()
+    model = build(arch, recurrent_dropout=0.4).train()
     drawn = []
     for side in (model.encoder, model.decoder):
         draw = side.recurrent_dropout.masks
@@ -163,7 +150,7 @@ def test_dropout_of_states_is_that_of_nematus(arch):
         masks = [pairs[i : i + 4] for i in range(0, len(pairs), 4)], [steps[i : i + 5] for i in range(0, len(steps), 5)]
         expected, _ = oracle.translate(parameters, *given, masks=masks, **settings_of(arch))
         torch.testing.assert_close(found[row], expected, atol=1e-10, rtol=1e-10)
-    plain = build(arch, **narrow(arch))  # in training only
+    plain = build(arch)  # in training only
     assert torch.equal(model.eval()(*batch())[0], plain(*batch())[0])
 
 
