@@ -6,9 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from programs import refused
-
-from fairseq_syntax.tools import experiment
 
 VERB = [sys.executable, "-m", "fairseq_syntax"]
 # a model and a search that take seconds
@@ -24,12 +21,6 @@ SMALLER = {
     "--max-len-a 1.5 --max-len-b 10": "--max-len-a 0 --max-len-b 9",
     "subword_size = 1000": "subword_size = 60",
 }
-
-
-def first_call(folder: Path, corpus: Path) -> list[str]:
-    """Arguments of the call that does nothing but write the file."""
-    splits = [part for split in ("train", "valid", "test") for part in (f"--{split}", str(corpus / split))]
-    return [str(folder), "--source", "en", "--target", "de", *splits, "--list"]
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +46,8 @@ def test_from_raw_text_by_two_workers_to_a_report(corpus, tmp_path):
     """Killed and resumed: unit/experiment/test_experiment.py."""
     folder = tmp_path / "study"
     parser = ["--parser", "checkpoint", "--parser-model", "agreement-parser"]
-    begin = [*VERB, "experiment", *first_call(folder, corpus), *parser]
+    splits = [part for split in ("train", "valid", "test") for part in (f"--{split}", str(corpus / split))]
+    begin = [*VERB, "experiment", str(folder), "--source", "en", "--target", "de", *splits, "--list", *parser]
     listed = subprocess.run(begin, capture_output=True, text=True)
     assert listed.returncode == 0, listed.stderr
     assert listed.stdout.split()[:2] == ["transformer-1", "pascal-1"]
@@ -87,18 +79,3 @@ def test_from_raw_text_by_two_workers_to_a_report(corpus, tmp_path):
     assert lines.pop(2) == ""
     recorded = gzip.decompress((folder / "results" / "pascal-1.test.txt.gz").read_bytes()).decode().split("\n")[:-1]
     assert lines == recorded
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--systems", "pascla"], "--systems pascla: choose from transformer, pascal"),
-        (["--parser", "none"], "--systems pascal: learns from trees; give a --parser for the source"),
-        (["--valid", "CORPUS/dev"], "dev.en: no such text; check the prefix and the language"),
-        (["--test", "CORPUS/test", "CORPUS/test"], "--test: give files with different names"),
-    ],
-)
-def test_a_wrong_first_call_is_one_message_and_writes_nothing(options, said, corpus, tmp_path, capsys):
-    given = (*first_call(tmp_path / "study", corpus), *(word.replace("CORPUS", str(corpus)) for word in options))
-    assert said in refused(experiment, capsys, *given)
-    assert not (tmp_path / "study").exists()
