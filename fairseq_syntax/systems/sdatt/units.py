@@ -144,9 +144,6 @@ class TwoSequenceEncoder(UnitEncoder):
         super().__init__(dictionary, args, embed_tokens, memory, args.encoder_embed_dim)
         self.unit_rnn = self.build_layers(args, args.encoder_embed_dim)
 
-    def embed(self, source):
-        return self.embed_both(source)[0]
-
     def remember(self, source):
         words, units = self.embed_both(source)
         rotation = Rotation(source.padding_mask)
