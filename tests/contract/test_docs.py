@@ -32,7 +32,7 @@ PAGES = [
 TUTORIAL = REPOSITORY / "docs" / "adding-a-model.md"
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-VERB = re.compile(r"[`\n|] *(fairseq-syntax [a-z]+(?:-[a-z]+)*)")
+COMMAND = re.compile(r"[`\n|] *(fairseq-syntax [a-z]+(?:-[a-z]+)*)([^`|\n]*)")
 OPTION = re.compile(r"(?<![\w#-])--[a-z][\w-]*")
 
 # options of programs that are neither ours nor fairseq's: ruff, pytest, pip, git, curl and make; sacrebleu, subword-nmt
@@ -136,4 +136,6 @@ def test_programs_and_options_exist(page):
     own = re.findall(r"^    (\w+): \w+ = (?:field|option)\(", text, re.MULTILINE)  # of a model on the page itself
     allowed = known() | FOREIGN | {f"--{field.replace('_', '-')}" for field in own}
     assert sorted({*OPTION.findall(text)} - allowed) == []
-    assert sorted({*VERB.findall(text)} - {*console_scripts()}) == []
+    for verb, rest in COMMAND.findall(text.replace("\\\n", " ")):
+        assert verb in console_scripts()
+        assert {*OPTION.findall(rest)} <= program_parser(verb)._option_string_actions.keys(), f"{verb} {rest}"
