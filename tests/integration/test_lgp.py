@@ -4,7 +4,6 @@ import re
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 import torch
@@ -69,33 +68,20 @@ def test_threads_may_share_a_hub_object(data_bin, checkpoint):
     assert found == expected == [shared.translate(lines, max_len_b=10) for lines in calls]
 
 
-@pytest.fixture(scope="module")
-def own_parser(tmp_path_factory):
-    """Checkpoint of a parser of two passes, and a dictionary of words that it has seen."""
-    folder = treebanks.make(tmp_path_factory.mktemp("treebank"))
-    directory = tmp_path_factory.mktemp("parser")
-    options = ["--cpu", "--num-workers", 0, "--max-epoch", 4, "--no-epoch-checkpoints"]
-    commands.run("fairseq-train", folder, *treebanks.TRAINING, *options, "--save-dir", directory)
-    return directory / "checkpoint_last.pt"
-
-
-@pytest.fixture(scope="module")
-def whole_words(corpus, tmp_path_factory):
-    """The corpus binarized word for word; its trees, too."""
-    folder = tmp_path_factory.mktemp("words")
-    return binarize({split: corpus / split for split in ("train", "valid", "test")}, folder / "bin")
-
-
-def test_translator_starts_from_a_trained_parser(whole_words, own_parser, tmp_path):
+def test_translator_starts_from_a_trained_parser(corpus, tmp_path):
     """Heads of a sentence of words that both know are the parser's; the file is not needed afterwards."""
-    path = shutil.copy(own_parser, tmp_path / "parser.pt")
+    # word for word
+    data = binarize({split: corpus / split for split in ("train", "valid", "test")}, tmp_path / "bin")
+    few = ["--cpu", "--max-epoch", 4, "--no-epoch-checkpoints", "--save-dir", tmp_path]
+    commands.run("fairseq-train", treebanks.make(tmp_path / "treebank"), *treebanks.TRAINING, *few)
+    path = (tmp_path / "checkpoint_last.pt").rename(tmp_path / "parser.pt")
     plus = ["--lgp-parser-path", path, "--lgp-src-min-freq", 1]
     # an update of nothing leaves the parser as it was
-    log = commands.train(whole_words, tmp_path / "same", "lgp_tiny", *plus, "--lr", 0, "--max-update", 1)
+    log = commands.train(data, tmp_path / "same", "lgp_tiny", *plus, "--lr", 0, "--max-update", 1)
     assert len(re.findall(r"parser\.pt: [1-9]\d* of \d+ rows have a vector", log)) == 2, "words and n-grams"
     trained, task = LatentGraphParserModel.load(path)
-    Path(path).unlink()
-    hub = LatentGraphModel.from_pretrained(tmp_path / "same", "checkpoint_last.pt", str(whole_words), cpu=True)
+    path.unlink()
+    hub = LatentGraphModel.from_pretrained(tmp_path / "same", "checkpoint_last.pt", str(data), cpu=True)
     both = set(trained.words.row_symbols) & set(hub.models[0].encoder.words.row_symbols)
     shared = sorted(word for word in both if word.isalpha())
     assert len(shared) >= 3
