@@ -108,6 +108,7 @@ class Worker:
     """What works in the process of a checkout, the folder that it was started in."""
 
     def __init__(self):
+        import fairseq  # noqa: F401, I001  first, for the package to register
         import fairseq_syntax
 
         assert Path(fairseq_syntax.__file__).resolve().parents[1] == Path.cwd().resolve(), fairseq_syntax.__file__
