@@ -187,29 +187,18 @@ def test_what_does_not_exist_is_refused(line):
     assert done.returncode == 2 and LINES["refused"][line] in done.stderr and "+ " not in done.stderr, done.stderr
 
 
-def test_what_is_missing_is_named_with_its_step(tmp_path):
-    def refusal(line, **variables):
-        done = shell("recipe.sh", *line.split(), OUT=str(tmp_path / "out"), MULTI30K=str(tmp_path / "m"), **variables)
-        assert done.returncode == 1 and "\n+ " not in f"\n{done.stderr}"
-        (said,) = done.stderr.splitlines()
-        return said
-
+@pytest.mark.parametrize("line", LINES["missing"])
+def test_what_is_missing_is_named_with_its_step(line, tmp_path):
+    arguments, variables = split(line)
     work = tmp_path / "out" / "10000"
-    best = work / "checkpoints" / "lgp-1" / "checkpoint_best.pt"
-    assert refusal("train lgp lgp") == f"recipe.sh train lgp: {work}/data-bin is not there: prepare lgp first"
-    assert refusal("pretrain lgp").endswith("dict.en.txt is not there: prepare lgp first, or its step text")
-    assert refusal("graph lgp lgp") == f"recipe.sh graph lgp: {best} is not there: train lgp first"
-    assert "evaluate seq and another system first" in refusal("compare lgp")
-    assert refusal("train sdatt sdatt").endswith("run bash examples/recipe.sh prepare sdatt, or set MULTI30K")
-    assert refusal("evaluate sdatt sdatt").endswith("checkpoint_best.pt is not there: train it first")
-    assert "give the folder of the corpus, CORPUS=…" in refusal("prepare pascal_wat text")
-    assert not (tmp_path / "out").exists()
-    for folder in (work / "data-bin", best.parent):
-        folder.mkdir(parents=True)
-    best.touch()
-    said = refusal("train lgp lgp_plus", FIRST_K="500")
-    assert said.endswith("parser-500-1/checkpoint_last.pt is not there: pretrain lgp first, with the same FIRST_K")
-    assert refusal("evaluate lgp lgp", AVERAGED="1").endswith("average.pt is not there: average lgp lgp first")
+    if variables:
+        for folder in (work / "data-bin", work / "checkpoints" / "lgp-1"):
+            folder.mkdir(parents=True)
+        (work / "checkpoints" / "lgp-1" / "checkpoint_best.pt").touch()
+    done = shell("recipe.sh", *arguments, OUT=str(tmp_path / "out"), MULTI30K=str(tmp_path / "m"), **variables)
+    (said,) = done.stderr.splitlines()
+    assert done.returncode == 1 and LINES["missing"][line] in said and not said.startswith("+ ")
+    assert work.exists() == bool(variables)
 
 
 # --- text, trees and data ---------------------------------------------------------------------------------------------
