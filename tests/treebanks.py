@@ -1,16 +1,18 @@
 """Small treebanks and parsers for tests: sentences of a grammar that a parser can learn, and models of them."""
 
+import argparse
 import random
 from pathlib import Path
 
+import torch
 from seeds import seed
 
 import fairseq_syntax.systems.lgp.decayed_sgd
 
 # they register what fairseq's commands need
 import fairseq_syntax.systems.parser.criterion
-import fairseq_syntax.systems.parser.model
-import fairseq_syntax.systems.parser.task  # noqa: F401
+import fairseq_syntax.systems.parser.model  # noqa: F401
+from fairseq_syntax.systems.parser.task import DependencyParsingConfig, DependencyParsingTask
 
 _NOUNS = ["dog", "dogs", "doghouse", "house", "houses", "tree"]
 _VERBS = ["sees", "seeing", "runs", "likes"]
@@ -65,3 +67,11 @@ def make(folder: Path, train: int = 60, valid: int = 20) -> Path:
     write(folder / "train.conllu", [sentence(rng) for _ in range(train)])
     write(folder / "valid.conllu", [sentence(rng) for _ in range(valid)])
     return folder
+
+
+def parser(folder: Path, task: dict | None = None, **options):
+    """(task, model in double precision) of a small parser, with options of either."""
+    made = DependencyParsingTask(DependencyParsingConfig(data=str(folder), **(task or {})))
+    torch.manual_seed(3)
+    args = argparse.Namespace(arch="lgp_parser_tiny", **{"lgp_parser_size": 5, "lgp_pos_size": 3, **options})
+    return made, made.build_model(args).double()

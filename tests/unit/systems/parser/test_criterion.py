@@ -1,6 +1,5 @@
 """The loss of tags, heads and labels: against loops, successive regularisation, figures."""
 
-import argparse
 import math
 
 import pytest
@@ -10,7 +9,6 @@ from fairseq.logging import metrics
 from oracles.joint_parsing import losses, scores
 
 from fairseq_syntax.systems.parser.criterion import JointParsingCriterion
-from fairseq_syntax.systems.parser.task import DependencyParsingConfig, DependencyParsingTask
 
 GAPS = """\
 1\tAch\t_\t_\tUH\t_\t_\t_\t_\t_
@@ -25,10 +23,7 @@ GAPS = """\
 
 def build(folder):
     """(task, model in double precision with parameters far from zero)."""
-    task = DependencyParsingTask(DependencyParsingConfig(data=str(folder)))
-    torch.manual_seed(3)
-    sizes = {"lgp_parser_size": 5, "lgp_pos_size": 3}
-    model = task.build_model(argparse.Namespace(arch="lgp_parser_tiny", **sizes)).double()
+    task, model = treebanks.parser(folder)
     for parameter in model.parameters():
         torch.nn.init.uniform_(parameter, -0.8, 0.8)
     return task, model

@@ -4,15 +4,11 @@ import argparse
 from collections import Counter
 
 import pytest
-import torch
 import treebanks
 from fairseq.data import Dictionary
 
 from fairseq_syntax.systems.lgp.decayed_sgd import decay_groups
 from fairseq_syntax.systems.parser.model import LatentGraphParserModel
-from fairseq_syntax.systems.parser.task import DependencyParsingConfig, DependencyParsingTask
-
-SIZES = {"lgp_parser_size": 5, "lgp_pos_size": 3}
 
 
 @pytest.fixture(scope="module")
@@ -22,14 +18,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def build(folder):
-    """Function: options of the model -> the model in double precision and eval mode; `task` are options of the task."""
-
-    def get(task=None, **options):
-        found = DependencyParsingTask(DependencyParsingConfig(data=str(folder), **(task or {})))
-        torch.manual_seed(3)
-        return LatentGraphParserModel.build_model(argparse.Namespace(**{**SIZES, **options}), found).double().eval()
-
-    return get
+    """Function: options of task and model -> the model in eval mode."""
+    return lambda task=None, **options: treebanks.parser(folder, task, **options)[1].eval()
 
 
 def test_words_with_rows(build, folder, tmp_path):
