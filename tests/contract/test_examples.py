@@ -183,7 +183,8 @@ def test_variables_and_options_of_the_user_win(line):
 @pytest.mark.parametrize("line", LINES["refused"])
 def test_what_does_not_exist_is_refused(line):
     arguments, variables = split(line)
-    done = shell("recipe.sh", *arguments, DRY_RUN="1", **variables)
+    script = [] if arguments[0].endswith(".sh") else ["recipe.sh"]
+    done = shell(*script, *arguments, DRY_RUN="1", **variables)
     assert done.returncode == 2 and LINES["refused"][line] in done.stderr and "+ " not in done.stderr, done.stderr
 
 

@@ -76,30 +76,12 @@ def test_two_processes_train_a_parser(tmp_path):
     assert_equal_parameters(two / "checkpoint_last.pt", one / "checkpoint_last.pt")
 
 
-def dry_run(launcher, tmp_path, *arguments, status=0, **environment):
-    return run_process("bash", launcher, *arguments, cwd=tmp_path, status=status, DRY_RUN="1", **environment)
-
-
 def test_launcher_prints_what_it_would_run(launcher, tmp_path):
     given = ["data bin", "--eval-bleu-args", json.dumps({"beam": 4, "it's": '"'})]
     where = {"NNODES": "2", "NODE_RANK": "1", "MASTER_ADDR": "first", "MASTER_PORT": "1234", "GPUS_PER_NODE": "4"}
-    words = shlex.split(dry_run(launcher, tmp_path, *given, **where))
+    words = shlex.split(run_process("bash", launcher, *given, cwd=tmp_path, DRY_RUN="1", **where))
     assert words[0] == "python" and words[1].endswith("torchrun.py") and words[-len(given) :] == given
     shown = "--nnodes 2 --nproc_per_node 4 --node_rank 1 --master_addr first --master_port 1234".split()
     assert {*zip(shown[::2], shown[1::2], strict=True)} <= {*pairwise(words)}
-    assert "one process only" in dry_run(launcher, tmp_path, "data", CPU_PROCESSES="1")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "environment", "message"),
-    [
-        ([], {"CPU_PROCESSES": "2"}, "give the arguments of fairseq-train"),
-        (["d"], {"CPU_PROCESSES": "2", "GPUS_PER_NODE": "2"}, "not both"),
-        (["d"], {}, "no GPU found"),
-        (["d", "--ddp-backend=pytorch_ddp"], {"CPU_PROCESSES": "2"}, "launch.sh sets it"),
-        (["d", "--cpu"], {"GPUS_PER_NODE": "2"}, "give CPU_PROCESSES"),
-        (["d"], {"GPUS_PER_NODE": "2", "NNODES": "2"}, "give MASTER_ADDR"),
-    ],
-)
-def test_launcher_refuses_what_would_train_nothing_or_twice(launcher, tmp_path, arguments, environment, message):
-    assert message in dry_run(launcher, tmp_path, *arguments, status=2, **environment)
+    said = run_process("bash", launcher, "data", cwd=tmp_path, DRY_RUN="1", CPU_PROCESSES="1")
+    assert "one process only" in said
