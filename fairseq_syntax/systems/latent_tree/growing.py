@@ -254,27 +254,12 @@ def grow_trees(
     if actions is not None:
         legality(actions, lengths, limits)
     state = RNNGState(grammar, lengths, limits, memory)
-    transitions, device, rows = state.transitions, grammar.embed.weight.device, np.arange(len(lengths))
-    choice = text if isinstance(text, SymbolChoice) else None
-    pending = np.zeros(len(lengths), dtype=bool)
-    noise = None if seeds is None else _noise(seeds, limits.max_actions(int(lengths.max()))).to(device)
+    transitions, pending = state.transitions, np.zeros(len(lengths), dtype=bool)
+    most, device = limits.max_actions(int(lengths.max())), grammar.embed.weight.device
+    noise = None if seeds is None else _noise(seeds, most).to(device)
     turns = []
     while (live := transitions.live).any():
-        taken, choosing = np.full(len(lengths), Action.NOP), (live & ~pending).nonzero()[0]
-        if actions is not None:
-            chosen = actions[None, choosing, transitions.taken[choosing]]
-        elif len(choosing):
-            chosen = _choose(state, choosing, choice, greedy, noise)
-        else:
-            chosen = np.zeros((2, 0), dtype=int)
-        taken[choosing] = chosen[0]
-        if choice is None:
-            symbols = text[rows, np.minimum(transitions.consumed, text.shape[1] - 1)]
-            ends = transitions.consumed == lengths
-        else:
-            symbols = np.full(len(lengths), choice.pad)
-            symbols[choosing] = chosen[1]
-            ends = symbols == choice.eos
+        taken, symbols, ends = _chosen(state, (live & ~pending).nonzero()[0], text, greedy, noise, actions)
         turns.append((taken, symbols, state.state.copy()))
         pending |= taken == Action.REDUCE
         closing = pending & (pending.sum() >= WAIT * live.sum())
@@ -288,6 +273,32 @@ def grow_trees(
     # without the turns in which a sentence has waited
     order = np.argsort(columns[0] == Action.NOP, axis=1, kind="stable")[:, : transitions.taken.max()]
     return state.grown(*(np.take_along_axis(column, order, 1) for column in columns))
+
+
+def _chosen(
+    state: RNNGState,
+    rows: np.ndarray,
+    text: np.ndarray | SymbolChoice,
+    greedy: bool,
+    noise: Tensor | None,
+    actions: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What is taken in a turn, by the rows (n,) that choose: (B,) actions, NOP for others, symbols, and bool ends."""
+    transitions = state.transitions
+    taken = np.full(len(transitions.lengths), Action.NOP)
+    choice = text if isinstance(text, SymbolChoice) else None
+    chosen = np.zeros((2, 0), dtype=int)
+    if actions is not None:
+        chosen = actions[None, rows, transitions.taken[rows]]
+    elif len(rows):
+        chosen = _choose(state, rows, choice, greedy, noise)
+    taken[rows] = chosen[0]
+    if choice is None:
+        symbols = text[np.arange(len(taken)), np.minimum(transitions.consumed, text.shape[1] - 1)]
+        return taken, symbols, transitions.consumed == transitions.lengths
+    symbols = np.full(len(taken), choice.pad)
+    symbols[rows] = chosen[1]
+    return taken, symbols, symbols == choice.eos
 
 
 def _noise(seeds: Seeds, actions: int) -> Tensor:
