@@ -15,14 +15,10 @@ class RecurrentCell(nn.Module):
 
     Its input has two parts: what is known for all steps beforehand (embeddings of given words), projected by
     `project_ahead` in one product, and what the step before made (input feeding, the layer below).
-
-    Class attributes:
-        gates: number of gates, i.e. rows of the input projection in units of the hidden size.
-        input_has_bias: whether the input has a bias besides that of the recurrent product.
     """
 
-    gates: int
-    input_has_bias = False
+    gates: int  # rows of the input projection, in units of the hidden size
+    input_has_bias = False  # besides that of the recurrent product
 
     def __init__(self, step_size: int, hidden_size: int, ahead_size: int = 0):
         """Args: sizes of the part of the input known at its step only, of the state, of the part known ahead."""

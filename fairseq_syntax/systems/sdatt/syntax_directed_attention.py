@@ -68,11 +68,7 @@ def neighbourhoods(memory: Memory, distances: Tensor, window: float, sigma: floa
 
 
 class SyntaxDirectedWeights(SourceWeights):
-    """Softmax over the words within n arcs of the token at a position (eqs. 5, 9-11).
-
-    Args:
-        gradient: how the position learns.
-    """
+    """Softmax over the words within n arcs of the token at a position (eqs. 5, 9-11), which learns by `gradient`."""
 
     def __init__(self, query_size: int, gradient: PositionGradient = PositionGradient.smooth):
         super().__init__()
