@@ -13,8 +13,7 @@ import numpy as np
 from ..trees.alignment import fit_tree
 from ..trees.conllu import Sentence, read_conllu
 from ..trees.subwords import without_joiners
-from ..trees.text import read_lines
-from .corpus import Corpus, check_count
+from .corpus import Corpus, read_text, texts
 
 if TYPE_CHECKING:
     from .comparison import Evaluation
@@ -102,9 +101,8 @@ def labelled(path: str, numbers: Sequence[int]) -> tuple[np.ndarray, Scale]:
 
     Raises ValueError: the number of lines is wrong.
     """
-    lines = [line.strip() for line in read_lines(path)]
-    check_count(len(lines), numbers, path, "labels")
-    names, places = np.unique([lines[number] or "none" for number in numbers], return_inverse=True)
+    labels = texts(read_text(path), numbers, path, "label")
+    names, places = np.unique([label or "none" for label in labels], return_inverse=True)
     return places.astype(np.float64), Scale(tuple(range(len(names) + 1)), tuple(names.tolist()))
 
 
@@ -117,16 +115,13 @@ def read_parses(path: str | Path, numbers: Sequence[int], sources: Sequence[str]
 
     Raises ValueError as `read_conllu` does, or if the number of trees or the words of a tree are wrong.
     """
-    trees = list(read_conllu(path))
-    check_count(len(trees), numbers, str(path), "trees")
-    if sources is not None:
-        for number, source in zip(numbers, sources, strict=True):
-            tree = trees[number]
-            if "<unk>" not in source + "".join(tree.forms):  # which fairseq may have joined to the word before it
-                words = without_joiners(source.lower().split())
-                lower = replace(tree, forms=[form.lower() for form in tree.forms])
-                fit_tree(lower, words, f"{path}:{tree.line}: sentence {number + 1}")
-    return [trees[number] for number in numbers]
+    trees = texts(dict(enumerate(read_conllu(path))), numbers, path, "tree")
+    for number, source, tree in zip(numbers, sources or [], trees, strict=sources is not None):
+        if "<unk>" not in source + "".join(tree.forms):  # which fairseq may have joined to the word before it
+            words = without_joiners(source.lower().split())
+            lower = replace(tree, forms=[form.lower() for form in tree.forms])
+            fit_tree(lower, words, f"{path}:{tree.line}: sentence {number + 1}")
+    return trees
 
 
 def read_source(corpus: Corpus, parse: str | None) -> Source:
@@ -187,10 +182,10 @@ def breakdown(
     Without `by`, for the length of the source if it is known.
     """
     numbers, names = evaluation.corpus.numbers, [system.name for system in evaluation.corpus.systems]
-    base, results = evaluation.corpus.system(baseline).name, []
+    results = []
 
     def delta(metric: str, name: str, sentences: np.ndarray) -> dict:
-        found = evaluation.effect(metric, base, name, sentences)
+        found = evaluation.effect(metric, baseline, name, sentences)
         return {"mean": found.delta, "interval": found.interval}
 
     for kind in dict.fromkeys(by or (["length"] if source.words is not None else [])):
@@ -205,7 +200,7 @@ def breakdown(
                     for metric in evaluation.metrics
                 },
                 "deltas": {
-                    metric: {name: delta(metric, name, bucket.sentences) for name in names if name != base}
+                    metric: {name: delta(metric, name, bucket.sentences) for name in names if name != baseline}
                     for metric in evaluation.metrics
                 },
             }

@@ -32,6 +32,9 @@ class Evaluation:
         trials: of approximate randomization.
         resamples: of intervals.
         seed: of both.
+
+    Attributes:
+        statistics: metric -> system -> (K, N, C), see `Metric.statistics`.
     """
 
     def __init__(
@@ -39,7 +42,7 @@ class Evaluation:
     ):
         self.corpus, self.trials, self.resamples, self.seed = corpus, trials, resamples, seed
         self.metrics = {metric.name: metric for metric in metrics}
-        self._statistics = {metric.name: self._count(metric) for metric in metrics}
+        self.statistics = {metric.name: self._count(metric) for metric in metrics}
         self._scored: dict[tuple, tuple[np.ndarray, np.ndarray]] = {}
 
     def _count(self, metric: Metric) -> dict[str, np.ndarray]:
@@ -53,19 +56,15 @@ class Evaluation:
             for system in corpus.systems
         }
 
-    def statistics(self, metric: str, system: str) -> np.ndarray:
-        """The statistics of a system: (K, N, C), see `Metric.statistics`."""
-        return self._statistics[metric][system]
-
     def sentence_scores(self, metric: str, system: str) -> np.ndarray:
         """The scores (K, N) of single sentences."""
-        return self.metrics[metric].sentence_scores(self.statistics(metric, system))
+        return self.metrics[metric].sentence_scores(self.statistics[metric][system])
 
     def _scores(self, metric: str, system: str, sentences: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """The scores (K,) of the runs, on all sentences or some, and those on resamples, (K, R)."""
         key = metric, system, None if sentences is None else sentences.tobytes()
         if key not in self._scored:
-            statistics = self.statistics(metric, system)
+            statistics = self.statistics[metric][system]
             statistics = statistics if sentences is None else statistics[:, sentences]
             scores = self.metrics[metric].scores
             draws = resampled(statistics, scores, self.resamples, self.seed)
@@ -77,7 +76,7 @@ class Evaluation:
         runs, draws = self._scores(metric, system, sentences)
         more: tuple[float | None, float | None] = (None, None)
         if isinstance(bleu := self.metrics[metric], Bleu):
-            statistics = self.statistics(metric, system)
+            statistics = self.statistics[metric][system]
             sums = (statistics if sentences is None else statistics[:, sentences]).sum(axis=1)
             words, references = sums[:, :2].sum(axis=0)
             more = float(bleu.precision(sums).mean()), float(words / max(references, 1))
@@ -102,7 +101,7 @@ class Evaluation:
         results: list[dict] = []
         for name in names:
             found = self.effect(metric, baseline, name)
-            first, second = (self.statistics(metric, each) for each in (baseline, name))
+            first, second = (self.statistics[metric][each] for each in (baseline, name))
             p = approximate_randomization(first, second, self.metrics[metric].scores, self.trials, self.seed)
             result: dict = {"metric": metric, "baseline": baseline, "system": name, "delta": found.delta}
             result |= {"interval": found.interval, "detectable": found.detectable}
@@ -161,7 +160,9 @@ def compare(
     baselines = baselines or [corpus.systems[0].name]
     if not isinstance(baselines, Mapping):
         names = [system.name for system in corpus.systems]
-        baselines = {corpus.system(name).name: [other for other in names if other != name] for name in baselines}
+        if unknown := [name for name in baselines if name not in names]:
+            raise ValueError(f"--baseline {unknown[0]}: no system has this name; give one of {', '.join(names)}")
+        baselines = {name: [other for other in names if other != name] for name in baselines}
     tokenize = tokenize or scoring_of([text for texts in corpus.references for text in texts])
     if tokenize == "char":  # words are not known
         metrics = sorted(metrics, key=lambda name: name != "chrF")
@@ -239,13 +240,9 @@ def _note(text: str, form: str) -> str:
 
 
 def notes(buckets: dict) -> list[str]:
-    """Notes for the reader: whether buckets are small, and how many sentences are left out."""
-    title, minimum, lines = buckets["title"], buckets["minimum"], []
-    if buckets["groups"][0]["size"] < minimum:
-        lines.append(f"{title}: fewer than {minimum} sentences in all, too few to conclude much")
-    if buckets["left_out"]:
-        lines.append(f"{title}: unknown for {buckets['left_out']} sentences, which are left out")
-    return lines
+    """Notes for the reader: how many sentences are left out."""
+    left_out = f"{buckets['title']}: unknown for {buckets['left_out']} sentences, which are left out"
+    return [left_out] if buckets["left_out"] else []
 
 
 def _interval(ends: Iterable[float], digits: int) -> str:

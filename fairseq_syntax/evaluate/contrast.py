@@ -91,13 +91,11 @@ def read_record(path: str | Path) -> Record:
 def check_records(records: Sequence[Record]) -> None:
     """Raise ValueError unless all records have the same pairs and measure, and different names."""
     for record in records[1:]:
-        if record.digest != records[0].digest:
+        if (record.digest, record.measure) != (records[0].digest, records[0].measure):
             raise ValueError(
-                f"{record.name} and {records[0].name} were scored on different pairs ({len(record.correct)} and "
-                f"{len(records[0].correct)}); score both on the same files"
+                f"{record.name} and {records[0].name} were scored on different pairs, or with another --score; score "
+                "both on the same files"
             )
-        if record.measure != records[0].measure:
-            raise ValueError(f"{record.name} and {records[0].name} have different --score; score both with the same")
     names = [record.name for record in records]
     for name in names:
         if names.count(name) > 1:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from ..trees.subwords import SubwordType, decode_pieces
 from ..trees.text import read_lines
 
 logger = logging.getLogger(__name__)
+Line = TypeVar("Line")
 
 _RECORD = re.compile(r"([STHD])-(\d+)\t(.*)", re.DOTALL)
 _FEW = 20  # different references that tell enough
@@ -96,8 +98,8 @@ def _words(text: str, subword_type: str | None) -> str:
     return f"{text} ".replace("@@ ", "").rstrip() if subword_type == SubwordType.subword_nmt else text
 
 
-def texts(lines: Mapping[int, str], sentences: Sequence[int], path: str | Path, what: str) -> list[str]:
-    """The lines of the sentences with these numbers.
+def texts(lines: Mapping[int, Line], sentences: Sequence[int], path: str | Path, what: str) -> list[Line]:
+    """The lines, or trees, of the sentences with these numbers.
 
     Args:
         path, what: file and kind of the lines, for messages.
@@ -112,18 +114,6 @@ def texts(lines: Mapping[int, str], sentences: Sequence[int], path: str | Path, 
             "the same split"
         )
     return [lines[sentence] for sentence in sentences]
-
-
-def check_count(count: int, sentences: Sequence[int], path: str, what: str) -> None:
-    """Raise ValueError unless `count` lines cover all sentences.
-
-    Args:
-        sentences: their numbers, from 0. If some are left out, more lines are allowed, for sentences at the end.
-        path, what: for the message.
-    """
-    last = max(sentences) + 1
-    if count < last or count > last == len(sentences):
-        raise ValueError(f"{path}: {count} {what} for {last} sentences; give each one")
 
 
 # --- a corpus --------------------------------------------------------------------------------------------------------
@@ -164,13 +154,6 @@ class Corpus:
 
     def __len__(self) -> int:
         return len(self.references)
-
-    def system(self, name: str) -> System:
-        """The system with this name. Raises ValueError: there is none."""
-        systems = {system.name: system for system in self.systems}
-        if name not in systems:
-            raise ValueError(f"--baseline {name}: no system has this name; give one of {', '.join(systems)}")
-        return systems[name]
 
 
 def read_corpus(

@@ -22,7 +22,6 @@ class TableFormat(StrEnum):
 
 
 _TABULATE = {TableFormat.text: "plain", TableFormat.latex: "latex_booktabs", TableFormat.html: "html"}
-_LESS = re.compile("< [0-9.]+")  # a number, too
 _TAG = re.compile("<(?=[a-zA-Z/!])")
 
 
@@ -37,7 +36,7 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence], form: str = Ta
     cells = [[_cell(value) for value in row] for row in (header, *rows)]
     if form == TableFormat.tsv:
         return "\n".join("\t".join(row) for row in cells)
-    numeric = [all(not isinstance(row[i], str) or _LESS.fullmatch(row[i]) for row in rows) for i in range(len(header))]
+    numeric = [all(not isinstance(row[i], str) or row[i].startswith("< ") for row in rows) for i in range(len(header))]
     if form == TableFormat.markdown:
         rule = ["---:" if right else "---" for right in numeric]
         lines = [[_TAG.sub("&lt;", cell.replace("|", "\\|")) for cell in row] for row in (cells[0], rule, *cells[1:])]

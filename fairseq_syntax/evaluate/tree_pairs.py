@@ -10,10 +10,7 @@ from .tables import format_table
 
 _FORMAT = 1
 # names of measures in tables and records
-GIVEN = "translation under the tree = its reference"
-OTHER = "translation under the other tree = its reference"
 BOTH_TRANSLATIONS = "both translations"
-SAME = "the same translation under both"
 BOTH_SCORES = "both scores"
 
 
@@ -43,11 +40,11 @@ class TreePairs:
         right = references == outputs
         higher = np.stack([scores[:, 0, 0] > scores[:, 0, 1], scores[:, 1, 1] > scores[:, 1, 0]], axis=1)
         return {
-            GIVEN: right[:, 0],
-            OTHER: right[:, 1],
+            "translation under the tree = its reference": right[:, 0],
+            "translation under the other tree = its reference": right[:, 1],
             BOTH_TRANSLATIONS: right.all(1),
             "some translation = the reference of the other tree": (references[:, ::-1] == outputs).any(1),
-            SAME: outputs[:, 0] == outputs[:, 1],
+            "the same translation under both": outputs[:, 0] == outputs[:, 1],
             "its reference has the higher score, under the tree": higher[:, 0],
             "its reference has the higher score, under the other": higher[:, 1],
             BOTH_SCORES: higher.all(1),

@@ -68,11 +68,6 @@ def right_branching(lengths: np.ndarray) -> np.ndarray:
     return heads
 
 
-def directed_hits(gold: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """Whether the head of each word is right: (K,)."""
-    return gold == predicted
-
-
 def undirected_hits(gold: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     """Whether the predicted arc of each word is right in either direction: (K,)."""
     words = np.arange(len(gold))
@@ -124,6 +119,14 @@ class Treebank:
     def scored(self) -> int:
         return len(self.heads)
 
+    def without_punctuation(self, trees: Sequence[Sequence[int]]) -> np.ndarray:
+        """The heads (K,) of predicted trees for all S sentences, without punctuation."""
+        return remove(self._flat(trees), self._punctuation)
+
+    def baselines(self) -> dict[str, np.ndarray]:
+        """The heads (K,) of the baselines L and R, without punctuation."""
+        return {"L": left_branching(self.lengths), "R": right_branching(self.lengths)}
+
     def _flat(self, trees: Sequence[Sequence[int]]) -> np.ndarray:
         if len(trees) != len(self.kept):
             raise ValueError(f"{len(trees)} trees for {len(self.kept)} sentences")
@@ -140,16 +143,15 @@ class Treebank:
             relation first.
         """
         heads = {"L": left_branching(self._all_lengths), "R": right_branching(self._all_lengths)}
+        scored = self.baselines()
         if predicted is not None:
             heads = {TREES: self._flat(predicted), **heads}
-        scored = {"L": left_branching(self.lengths), "R": right_branching(self.lengths)}
-        if predicted is not None:
-            scored[TREES] = remove(heads[TREES], self._punctuation)
+            scored[TREES] = self.without_punctuation(predicted)
         return {name: self._scores(scored[name], heads[name]) for name in heads}
 
     def _scores(self, scored: np.ndarray, over_all: np.ndarray) -> dict:
         """Scores of heads without punctuation (K,) and of all (N,)."""
-        directed, reached = directed_hits(self.heads, scored), undirected_hits(scored, self.heads)
+        directed, reached = self.heads == scored, undirected_hits(scored, self.heads)
         hits = {"DA": directed, "UA": undirected_hits(self.heads, scored), "UAS": self._all_heads == over_all}
         relations = np.array([label.split(":")[0] for label in self.deprels], dtype=str)
         names, number, counts = np.unique(relations, return_inverse=True, return_counts=True)

@@ -72,16 +72,13 @@ class Experiment:
         read_records(self.plan, self.results)
         return chosen_runs(self.plan, self.out, self.results, only, () if gpu else ("--cpu",))
 
-    def _check_trust(self) -> None:
-        if not self.trust and (code := self.plan.runs_code()):
-            raise PlanError(f"{self.plan.path}: {code} runs code; read it, and give --trust if you trust its author")
-
     def prepare(self) -> None:
         """Make the data, unless they are there.
 
         Raises ValueError: they cannot be made, see `corpus.check_needs`; or would run code, and `trust` is not given.
         """
-        self._check_trust()
+        if not self.trust and (code := self.plan.runs_code()):
+            raise PlanError(f"{self.plan.path}: {code} runs code; read it, and give --trust if you trust its author")
         corpus.check_needs(self.plan, self.out)
         with held(self.out / "lock") as number:
             if self.plan.corpus is not None:
@@ -102,7 +99,6 @@ class Experiment:
 
         Raises ValueError: the data cannot be made, or a record is wrong.
         """
-        self._check_trust()
         runs, jobs = self.runs(only, gpu), jobs or default_jobs(gpu)
         if left := [run for run in runs if not run.record.exists()]:
             if not (self.out / "prepared").exists():

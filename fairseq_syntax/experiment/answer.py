@@ -82,8 +82,6 @@ def answer(plan: Plan, out: Path, results: Path) -> list[str]:
     """
     records = read_records(plan, results)
     families, said, tests = rivals(plan, records), [], list(tested(plan))
-    # words are not known where BLEU counts characters
-    metrics = ("chrF", "BLEU") if plan.tokenize == "char" else ("BLEU", "chrF")
     for name, split in tests:
         about = f"{name}: " if len(tests) > 1 else ""
         for baseline, systems in families.items():
@@ -93,7 +91,7 @@ def answer(plan: Plan, out: Path, results: Path) -> list[str]:
                 [str(out / split.reference)],
                 str(out / split.source) if split.source else None,
                 {baseline: systems[1:], **controls},
-                metrics=metrics,
+                metrics=("BLEU", "chrF"),
                 tokenize=plan.tokenize,
             )
             more = [name] * (len(tests) > 1) + [baseline] * (len(families) > 1)

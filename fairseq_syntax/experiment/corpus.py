@@ -158,12 +158,11 @@ def prepare(plan: Plan, out: Path) -> None:
     settings = {name: asdict(getattr(plan, name)) for name in ("corpus", "cleaning", "text")}
     settings = json.loads(json.dumps(settings))  # as they are read again
     made = json.loads(done.read_text(encoding="utf8") or "{}") if done.exists() else {}
-    for name in settings.keys() & made.keys():
-        if made[name] != settings[name]:
-            raise PlanError(
-                f"{plan.path}: the data were made with another [{name}]; restore it, or remove {done}, and runs and "
-                "results of the old data, to make them again"
-            )
+    if made and settings != {name: made.get(name) for name in settings}:
+        raise PlanError(
+            f"{plan.path}: the data were made with another [corpus], [cleaning] or [text]; restore it, or remove "
+            f"{done}, and runs and results of the old data, to make them again"
+        )
     if not made:
         _write_raw(plan, out)
     if not made or set(kinds) - set(made["kinds"]):
@@ -243,11 +242,10 @@ def _make(plan: Plan, out: Path, made: list[str] | None) -> None:
 
 def subsets(plan: Plan) -> list[str]:
     """Names of the sets in the output folder: train, valid, test, test1, …"""
-    return ["train", "valid", *(f"test{number or ''}" for number in range(len(plan.corpus.tests)))]
+    return ["train", *(split.subset for split in plan.splits.values())]
 
 
 def _link(old: Path, new: Path) -> None:
-    if new.is_dir():
-        shutil.rmtree(new)
+    shutil.rmtree(new, ignore_errors=True)
     new.unlink(missing_ok=True)
     link_or_copy(old, new)

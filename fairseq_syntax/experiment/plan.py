@@ -205,17 +205,12 @@ class Plan:
 
     def runs(self) -> list[tuple[System, int]]:
         """All (system, seed), a seed of every system before the next."""
-        seeds = sorted({seed for system in self.systems.values() for seed in self.seeds_of(system)})
-        return [(system, seed) for seed in seeds for system in self.systems.values() if seed in self.seeds_of(system)]
+        runs = [(system, seed) for system in self.systems.values() for seed in system.seeds or self.seeds]
+        return sorted(runs, key=lambda run: run[1])
 
     def perturbed(self) -> list[str]:
         """Kinds of perturbed trees that systems read."""
         return sorted({system.trees for system in self.systems.values()} & PERTURBED.keys())
-
-    def hashed_for(self, system: System) -> list[str]:
-        """Patterns of the files that a system is trained on; of raw text, not the perturbed trees of others."""
-        others = set(PERTURBED) - {system.trees} if self.corpus else ()
-        return [pattern for pattern in self.hashed if Path(pattern).parts[0] not in others]
 
     def runs_code(self) -> str:
         """What of the file runs code that is not fairseq's or this package's; empty if nothing does."""
@@ -223,9 +218,6 @@ class Plan:
         options += [system.options for system in self.systems.values()]
         code = next((match[0] for text in options if (match := _CODE.search(text))), "")
         return f"prepare = {self.prepare!r}" if self.prepare else code and f"options with {code!r}"
-
-    def seeds_of(self, system: System) -> tuple[int, ...]:
-        return system.seeds or self.seeds
 
     def within(self, seeds: int, percent: int) -> "Plan":
         """The plan with the first so many seeds, 0 for all, and so many percent of the updates."""

@@ -7,6 +7,7 @@ import platform
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -50,8 +51,6 @@ def read_log(path: Path) -> dict:
             seconds[-1] = entry["train_wall"]
         else:
             kept = {key.removeprefix("valid_"): value for key, value in entry.items() if key.startswith("valid_")}
-            dull = ("wps", "wpb", "bsz", "num_updates", "best_loss")
-            kept = {key: value for key, value in kept.items() if key not in dull}
             curve[entry["epoch"]] = {"epoch": entry["epoch"], "updates": entry["valid_num_updates"], **kept}
     return {
         "epochs": max(curve, default=0),
@@ -74,7 +73,7 @@ def environment() -> dict[str, str]:
     return {**_DEFAULTS, **os.environ, "PATH": path}
 
 
-def hashes(out: Path, hashed: tuple[str, ...]) -> dict[str, str]:
+def hashes(out: Path, hashed: Iterable[str]) -> dict[str, str]:
     """Of the text, the parses and what else was trained on: name of a file -> its SHA-256.
 
     Raises PlanError: a pattern names no file.

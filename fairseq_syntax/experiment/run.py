@@ -29,7 +29,7 @@ from ..evaluate.schemas import read_json
 from ..files import lock, staged, written
 from ..trees.characters import to_text
 from ..trees.text import read_lines
-from .plan import CHECKOUT, USER_DIR, Family, Plan, PlanError, System
+from .plan import CHECKOUT, PERTURBED, USER_DIR, Family, Plan, PlanError, System
 from .records import describe, environment, hashes, read_log, scores
 
 _SHARED = "--num-workers 0 --log-format json --log-interval 50 --no-progress-bar".split()
@@ -196,7 +196,9 @@ class Run:
 
     def hashes(self) -> dict[str, str]:
         """SHA-256 of what the run is trained on, by file. Raises PlanError: a file is missing."""
-        return hashes(self.out, self.plan.hashed_for(self.system))
+        # of raw text, not the perturbed trees of others
+        others = set(PERTURBED) - {self.system.trees} if self.plan.corpus else ()
+        return hashes(self.out, [pattern for pattern in self.plan.hashed if Path(pattern).parts[0] not in others])
 
     def train_command(self) -> list[str]:
         """fairseq-train with all options."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from ..files import written
 from . import compare
 from .compare import add_buckets, add_chance, add_scores, add_systems, scoring_of
-from .verb import Verb, add_shared, positive
+from .verb import Verb, add_shared
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,13 +26,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_scores(parser)
     add_buckets(parser.add_argument_group("breakdown"))
     add_chance(parser.add_argument_group("tests and intervals"))
-    parser.add_argument(
-        "--most",
-        type=positive,
-        default=50,
-        metavar="N",
-        help="show the N sentences on which systems differ most (default: 50)",
-    )
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
@@ -47,7 +40,7 @@ def run(args: argparse.Namespace) -> None:
 
     compared = compare(**scoring_of(args))
     with written(args.output) as file:
-        file.write(page(compared, args.title or ", ".join(name for name, *_ in args.system), args.most))
+        file.write(page(compared, args.title or ", ".join(name for name, *_ in args.system)))
 
 
 main = Verb(__doc__, add_arguments, run, check, outputs=("output",), inputs=compare.inputs)

@@ -10,7 +10,7 @@ from sacrebleu.tokenizers import tokenizer_ja_mecab
 from fairseq_syntax import progress
 from fairseq_syntax.experiment import corpus as module
 from fairseq_syntax.experiment.corpus import check, check_needs, clean, doubts
-from fairseq_syntax.experiment.plan import Cleaning, Corpus, Plan, Text
+from fairseq_syntax.experiment.plan import Cleaning, Corpus, Plan, Split, Text
 
 PAIRS = [
     ("one two three", "eins zwei drei"),
@@ -163,7 +163,8 @@ def test_what_the_last_step_needs_is_asked_for_before_the_first(tmp_path, monkey
 )
 def test_why_no_data_were_made_is_told(tmp_path, monkeypatch, make, said):
     monkeypatch.setattr(module, "_make", lambda *_: exec(make))
-    plan = Plan("x", tmp_path / "x.toml", (1,), {}, {}, corpus=corpus_of(tmp_path))
+    splits = {name: Split(name, f"raw/{name}.de") for name in ("valid", "test")}
+    plan = Plan("x", tmp_path / "x.toml", (1,), {}, {}, splits, corpus=corpus_of(tmp_path))
     with pytest.raises(ValueError, match=f"^the data could not be made: {said}"):
         module.prepare(plan, tmp_path / "out")
     assert not (tmp_path / "out" / "prepared").exists()
