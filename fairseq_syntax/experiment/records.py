@@ -18,6 +18,7 @@ from ..trees.text import read_lines
 from .plan import CHECKOUT, PlanError, Split
 
 _JSON = re.compile(r"\| INFO \| (train|valid) \| (\{.*\})$")
+_OF_CURVE = re.compile("valid_(?!wps|wpb|bsz|num_updates|best_loss)")  # not speeds, which differ when a run resumes
 # Programs do not import what lies about in the folder that they are started in, and say at once what they do.
 # Freed memory is kept: glibc gives large blocks back to the system, and getting them again, page by page, takes time.
 _DEFAULTS = {
@@ -43,14 +44,13 @@ def read_log(path: Path) -> dict:
     for line in path.read_text(encoding="utf8", errors="replace").splitlines():
         if line.startswith("+ fairseq-train "):
             seconds.append(0.0)
-        found = _JSON.search(line)
-        if not found:
+        if not (found := _JSON.search(line)):
             continue
         entry = {key: _number(value) for key, value in json.loads(found[2]).items()}
         if found[1] == "train":
             seconds[-1] = entry["train_wall"]
         else:
-            kept = {key.removeprefix("valid_"): value for key, value in entry.items() if key.startswith("valid_")}
+            kept = {key.removeprefix("valid_"): value for key, value in entry.items() if _OF_CURVE.match(key)}
             curve[entry["epoch"]] = {"epoch": entry["epoch"], "updates": entry["valid_num_updates"], **kept}
     return {
         "epochs": max(curve, default=0),

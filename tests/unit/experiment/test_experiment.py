@@ -209,7 +209,7 @@ def test_killed_and_started_again_a_line_added_a_line_that_fails(data, tmp_path)
 def test_logs_are_read(tmp_path, monkeypatch):
     entries = [
         ("train", {"epoch": 1, "train_loss": "7", "train_train_wall": "50", "train_wall": "61"}),
-        ("valid", {"epoch": 1, "valid_loss": "6.5", "valid_ppl": "90.5", "valid_num_updates": "10"}),
+        ("valid", {"epoch": 1, "valid_loss": "6.5", "valid_ppl": "90.5", "valid_num_updates": "10", "valid_wps": "3"}),
         ("train", {"epoch": 2, "train_loss": "5", "train_train_wall": "48", "train_wall": "125"}),
         (
             "valid",
@@ -226,8 +226,8 @@ def test_logs_are_read(tmp_path, monkeypatch):
         "updates": 20,
         "minutes": {"train": 3.1},
         "curve": [
-            {"epoch": 1, "updates": 10, "loss": 6.5, "ppl": 90.5, "num_updates": 10},
-            {"epoch": 2, "updates": 20, "loss": 4, "ppl": 16, "num_updates": 20},
+            {"epoch": 1, "updates": 10, "loss": 6.5, "ppl": 90.5},
+            {"epoch": 2, "updates": 20, "loss": 4, "ppl": 16},
         ],
     }
 
