@@ -6,7 +6,7 @@ Buckets below a minimum size are merged with a neighbour.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from ..trees.alignment import fit_tree
 from ..trees.conllu import Sentence, read_conllu
 from ..trees.subwords import without_joiners
 from .corpus import Corpus, read_text, texts
-
-if TYPE_CHECKING:
-    from .comparison import Evaluation
 
 RELATION = "relation:"
 LABEL = "label:"
@@ -167,45 +164,3 @@ def measure(kind: str, source: Source, numbers: Sequence[int] = (), longest: int
     found = [any(f"{label}:".startswith(f"{relation}:") for label in tree.deprels) for tree in source.parses]
     known = [tree.is_parsed for tree in source.parses]
     return np.where(known, found, np.nan), Scale((0, 1, 2), ("absent", "present"))
-
-
-def breakdown(
-    evaluation: "Evaluation",
-    baseline: str,
-    by: Sequence[str] | None,
-    source: Source,
-    longest: int,
-    minimum: int,
-) -> list[dict]:
-    """Scores of all systems by bucket, for each kind in `by`, as JSON objects described in docs/api/evaluate.md.
-
-    Without `by`, for the length of the source if it is known.
-    """
-    numbers, names = evaluation.corpus.numbers, [system.name for system in evaluation.corpus.systems]
-    results = []
-
-    def delta(metric: str, name: str, sentences: np.ndarray) -> dict:
-        found = evaluation.effect(metric, baseline, name, sentences)
-        return {"mean": found.delta, "interval": found.interval}
-
-    for kind in dict.fromkeys(by or (["length"] if source.words is not None else [])):
-        values, scale = measure(kind, source, numbers, longest)
-        groups = [
-            {
-                "label": bucket.label,
-                "size": len(bucket.sentences),
-                "sentences": [numbers[i] for i in bucket.sentences],
-                "scores": {
-                    metric: {name: evaluation.summary(metric, name, bucket.sentences) for name in names}
-                    for metric in evaluation.metrics
-                },
-                "deltas": {
-                    metric: {name: delta(metric, name, bucket.sentences) for name in names if name != baseline}
-                    for metric in evaluation.metrics
-                },
-            }
-            for bucket in make_buckets(values, scale, minimum)
-        ]
-        left_out = int(np.isnan(values).sum())
-        results.append({"by": kind, "title": title(kind), "minimum": minimum, "left_out": left_out, "groups": groups})
-    return results

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data.text.languages import scoring_of
-from .buckets import breakdown, read_source
+from .buckets import Source, make_buckets, measure, read_source, title
 from .corpus import Corpus, read_corpus
 from .metrics import METRICS, Bleu, Metric
 from .significance import Effect, approximate_randomization, effect, holm, interval, resampled
@@ -169,8 +169,50 @@ def compare(
     used = [METRICS[name](lowercase, tokenize) for name in dict.fromkeys(metrics)]
     evaluation = Evaluation(corpus, used, trials, resamples, seed)
     content = _content(evaluation, baselines)
-    content["buckets"] = breakdown(evaluation, next(iter(baselines)), by, read_source(corpus, parse), longest, minimum)
+    content["buckets"] = _breakdown(evaluation, next(iter(baselines)), by, read_source(corpus, parse), longest, minimum)
     return Comparison(evaluation, content)
+
+
+def _breakdown(
+    evaluation: Evaluation,
+    baseline: str,
+    by: Sequence[str] | None,
+    source: Source,
+    longest: int,
+    minimum: int,
+) -> list[dict]:
+    """Scores of all systems by bucket, for each kind in `by`, as JSON objects described in docs/api/evaluate.md.
+
+    Without `by`, for the length of the source if it is known.
+    """
+    numbers, names = evaluation.corpus.numbers, [system.name for system in evaluation.corpus.systems]
+    results = []
+
+    def delta(metric: str, name: str, sentences: np.ndarray) -> dict:
+        found = evaluation.effect(metric, baseline, name, sentences)
+        return {"mean": found.delta, "interval": found.interval}
+
+    for kind in dict.fromkeys(by or (["length"] if source.words is not None else [])):
+        values, scale = measure(kind, source, numbers, longest)
+        groups = [
+            {
+                "label": bucket.label,
+                "size": len(bucket.sentences),
+                "sentences": [numbers[i] for i in bucket.sentences],
+                "scores": {
+                    metric: {name: evaluation.summary(metric, name, bucket.sentences) for name in names}
+                    for metric in evaluation.metrics
+                },
+                "deltas": {
+                    metric: {name: delta(metric, name, bucket.sentences) for name in names if name != baseline}
+                    for metric in evaluation.metrics
+                },
+            }
+            for bucket in make_buckets(values, scale, minimum)
+        ]
+        left_out = int(np.isnan(values).sum())
+        results.append({"by": kind, "title": title(kind), "minimum": minimum, "left_out": left_out, "groups": groups})
+    return results
 
 
 def _content(evaluation: Evaluation, baselines: Mapping[str, Sequence[str]]) -> dict:
