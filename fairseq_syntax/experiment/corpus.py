@@ -4,7 +4,7 @@ import json
 import shutil
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, fields
 from itertools import product
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ..data.parsers import ParserOptions, load_parser
+from ..data.text.languages import scoring_of
 from ..data.text.tokenizers import form_of, load_tokenizer, normalize
 from ..evaluate.corpus import closer, deviations
 from ..evaluate.metrics import Bleu
@@ -26,6 +27,7 @@ from .run import RunError, reason, say
 LONGEST = 1023
 """Pieces that fairseq's Transformers read by default, besides the end of the sentence."""
 _BLOCK = 500  # lines that are judged together
+_OF_RUN = 200e6  # bytes of checkpoints
 
 
 def text_of(prefix: str, language: str) -> Path:
@@ -53,7 +55,7 @@ def read_pairs(prefix: str, corpus: Corpus) -> list[tuple[str, str]]:
 def check(corpus: Corpus) -> dict[str, list[tuple[str, str]]]:
     """The pairs of every set, by its name.
 
-    Raises ValueError: see `read_pairs`; or a set is used twice, untranslated, or its lines are shifted.
+    Raises ValueError: see `read_pairs`; or a set is used twice, untranslated, swapped, or its lines are shifted.
     """
     prefixes = corpus.prefixes
     places: dict[Path, str] = {}
@@ -62,12 +64,21 @@ def check(corpus: Corpus) -> dict[str, list[tuple[str, str]]]:
         if other != name:
             raise PlanError(f"{prefix}: is given as both {other} and {name}; give each its own text")
     pairs = {name: read_pairs(prefix, corpus) for name, prefix in prefixes.items()}
+    words = [_words(pair[side] for pair in pairs["train"][:20_000]) for side in (0, 1)]
     for name, some in pairs.items():
         _check_order(prefixes[name], corpus, some)
+        sides = [_words(pair[side] for pair in some) for side in (0, 1)]
+        own, crossed = (sum(len(sides[i] & words[i ^ other]) for i in (0, 1)) for other in (0, 1))
+        if crossed > own:
+            raise PlanError(f"{prefixes[name]}: its languages are swapped, compared with {corpus.train}; rename them")
         same = sum(folded(source) == folded(target) for source, target in some)
         if same > len(some) / 2 and name != "train":
             raise PlanError(f"{prefixes[name]}: both sides are the same in {same} of {len(some)} pairs; translate them")
     return pairs
+
+
+def _words(lines: Iterable[str]) -> set[str]:
+    return {word for line in lines for word in line.casefold().split()}
 
 
 def folded(text: str) -> str:
@@ -87,7 +98,7 @@ def _check_order(prefix: str, corpus: Corpus, pairs: list[tuple[str, str]]) -> N
 
 
 def check_needs(plan: Plan, out: Path) -> None:
-    """Raise ValueError unless all is there that the experiment needs to its last step: packages and models."""
+    """Raise ValueError unless all is there that the experiment needs to its last step: packages, models, room."""
     from .. import systems as systems  # registers their parsers
 
     Bleu(tokenize=plan.tokenize)
@@ -98,6 +109,16 @@ def check_needs(plan: Plan, out: Path) -> None:
             parser.parse([["."]])
         load_tokenizer(text.source_tokenizer or "words", plan.corpus.source)
         load_tokenizer(text.target_tokenizer or "words", plan.corpus.target)
+        files = [text_of(prefix, plan.corpus.target) for prefix in plan.corpus.tests.values()]
+        fitting = scoring_of([line for file in files for line in read_lines(file)])
+        if fitting not in ("none", "13a") and plan.tokenize in ("none", "13a"):
+            raise PlanError(f"{plan.path}: tokenize = {plan.tokenize!r}, but {files[0]} has no spaces: {fitting!r}")
+        needed = _OF_RUN * len(list(plan.runs()))
+        free = shutil.disk_usage(next(path for path in (out, *out.parents) if path.exists())).free
+        if free < needed:
+            raise PlanError(
+                f"{out}: {free / 1e9:.1f} GB are free, but runs take {needed / 1e9:.1f}; give another folder"
+            )
 
 
 def doubts(corpus: Corpus, pairs: dict[str, list[tuple[str, str]]]) -> Iterator[str]:

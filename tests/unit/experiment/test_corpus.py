@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from sacrebleu.tokenizers import tokenizer_ja_mecab
@@ -10,7 +11,7 @@ from sacrebleu.tokenizers import tokenizer_ja_mecab
 from fairseq_syntax import progress
 from fairseq_syntax.experiment import corpus as module
 from fairseq_syntax.experiment.corpus import check, check_needs, clean, doubts
-from fairseq_syntax.experiment.plan import Cleaning, Corpus, Plan, Split, Text
+from fairseq_syntax.experiment.plan import Cleaning, Corpus, Family, Plan, Split, System, Text
 
 PAIRS = [
     ("one two three", "eins zwei drei"),
@@ -81,6 +82,7 @@ def test_a_text_that_is_used_twice_is_named(tmp_path):
             {"test": ("A dog\na cat\n", "a  dog\na cat\n")},
             "test: both sides are the same in 2 of 2 pairs",
         ),
+        (("en", "de"), {"valid": ("der Hund frisst\n", "the dog eats\n")}, "valid: its languages are swapped"),
         (("en", "de"), {"test": ("# global.columns = ID FORM\n", "a\n")}, r"test\.en:1: CoNLL-U .* give a sentence"),
     ],
 )
@@ -144,11 +146,17 @@ def test_latin_1_is_named_with_its_line(tmp_path):
         ({"tokenize": "ja-mecab"}, r"--tokenize ja-mecab: .*pip install"),
         ({"text": Text(target_tokenizer="mosses")}, "tokenizer mosses: choose from words"),
         ({"text": Text(parser="spacy", parser_model="no_such")}, "--parser-model no_such: spaCy .* cannot"),
+        ({}, "tokenize = '13a', but .* has no spaces: 'zh'"),
+        ({"tokenize": "zh", "seeds": tuple(range(9))}, r"1\.1 GB are free, but runs take 1\.8; give another folder"),
     ],
 )
 def test_what_the_last_step_needs_is_asked_for_before_the_first(tmp_path, monkeypatch, change, message):
     monkeypatch.setattr(tokenizer_ja_mecab, "MeCab", None)
-    plan = Plan("x", tmp_path / "x.toml", (1,), {}, {}, corpus=corpus_of(tmp_path), tokenize="13a")
+    monkeypatch.setattr(module.shutil, "disk_usage", lambda path: SimpleNamespace(free=2**30))
+    corpus = corpus_of(tmp_path, test=("a\n", "这是一个很好的例子。\n"))
+    systems = {"transformer": System("transformer", "f", "")}
+    families = {"f": Family("--lr 1", "", 9)}
+    plan = Plan("x", tmp_path / "x.toml", (1,), families, systems, corpus=corpus, tokenize="13a")
     with pytest.raises(ValueError, match=message):
         check_needs(replace(plan, **change), tmp_path / "out")
 
