@@ -4,7 +4,7 @@ import json
 import shutil
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, fields
 from itertools import product
 from pathlib import Path
@@ -27,7 +27,6 @@ from .run import RunError, reason, say
 LONGEST = 1023
 """Pieces that fairseq's Transformers read by default, besides the end of the sentence."""
 _BLOCK = 500  # lines that are judged together
-_OF_RUN = 200e6  # bytes of checkpoints
 
 
 def text_of(prefix: str, language: str) -> Path:
@@ -64,10 +63,10 @@ def check(corpus: Corpus) -> dict[str, list[tuple[str, str]]]:
         if other != name:
             raise PlanError(f"{prefix}: is given as both {other} and {name}; give each its own text")
     pairs = {name: read_pairs(prefix, corpus) for name, prefix in prefixes.items()}
-    words = [_words(pair[side] for pair in pairs["train"][:20_000]) for side in (0, 1)]
+    words = [set(" ".join(side).casefold().split()) for side in zip(*pairs["train"][:20_000], strict=True)]
     for name, some in pairs.items():
         _check_order(prefixes[name], corpus, some)
-        sides = [_words(pair[side] for pair in some) for side in (0, 1)]
+        sides = [set(" ".join(side).casefold().split()) for side in zip(*some, strict=True)]
         own, crossed = (sum(len(sides[i] & words[i ^ other]) for i in (0, 1)) for other in (0, 1))
         if crossed > own:
             raise PlanError(f"{prefixes[name]}: its languages are swapped, compared with {corpus.train}; rename them")
@@ -75,10 +74,6 @@ def check(corpus: Corpus) -> dict[str, list[tuple[str, str]]]:
         if same > len(some) / 2 and name != "train":
             raise PlanError(f"{prefixes[name]}: both sides are the same in {same} of {len(some)} pairs; translate them")
     return pairs
-
-
-def _words(lines: Iterable[str]) -> set[str]:
-    return {word for line in lines for word in line.casefold().split()}
 
 
 def folded(text: str) -> str:
@@ -103,17 +98,18 @@ def check_needs(plan: Plan, out: Path) -> None:
 
     Bleu(tokenize=plan.tokenize)
     if plan.corpus is not None and not (out / "prepared").exists():
-        text = plan.text
+        text, target = plan.text, plan.corpus.target
         parser = load_parser(text.parser, text, plan.corpus.source)
         if text.parser != "conllu":
             parser.parse([["."]])
-        load_tokenizer(text.source_tokenizer or "words", plan.corpus.source)
-        load_tokenizer(text.target_tokenizer or "words", plan.corpus.target)
-        files = [text_of(prefix, plan.corpus.target) for prefix in plan.corpus.tests.values()]
-        fitting = scoring_of([line for file in files for line in read_lines(file)])
+        for tokenizer, language in ((text.source_tokenizer, plan.corpus.source), (text.target_tokenizer, target)):
+            load_tokenizer(tokenizer or "words", language)
+        fitting = scoring_of(
+            [line for path in plan.corpus.tests.values() for line in read_lines(text_of(path, target))]
+        )
         if fitting not in ("none", "13a") and plan.tokenize in ("none", "13a"):
-            raise PlanError(f"{plan.path}: tokenize = {plan.tokenize!r}, but {files[0]} has no spaces: {fitting!r}")
-        needed = _OF_RUN * len(list(plan.runs()))
+            raise PlanError(f"{plan.path}: tokenize = {plan.tokenize!r}, but {target} has no spaces: {fitting!r}")
+        needed = 200e6 * len(list(plan.runs()))  # bytes of checkpoints
         free = shutil.disk_usage(next(path for path in (out, *out.parents) if path.exists())).free
         if free < needed:
             raise PlanError(
