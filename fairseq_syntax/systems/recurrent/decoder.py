@@ -67,15 +67,16 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
             prev_output_tokens = prev_output_tokens[:, -1:]
         embedded = self.embed(prev_output_tokens)
         outputs, extras = [], []
-        cells = [module for module in self.modules() if isinstance(module, LSTMCell)]
-        for cell in cells:
+        for cell in (cells := [module for module in self.modules() if isinstance(module, LSTMCell)]):
             cell.fused = cell.for_kernel()
-        for ahead in self.project_ahead(embedded.transpose(0, 1)).unbind(0):
-            output, extra, state = self.step(ahead, state, encoder_out["memory"])
-            outputs.append(output)
-            extras.append(extra)
-        for cell in cells:
-            cell.fused = None  # else the model could not be copied
+        try:
+            for ahead in self.project_ahead(embedded.transpose(0, 1)).unbind(0):
+                output, extra, state = self.step(ahead, state, encoder_out["memory"])
+                outputs.append(output)
+                extras.append(extra)
+        finally:  # whatever happens, else the model could not be copied
+            for cell in cells:
+                cell.fused = None
         self.set_incremental_state(incremental_state, "cached_state", state)
         extra = {"attn": [None]}
         if not self.training and self.need_attn:
