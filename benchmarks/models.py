@@ -224,9 +224,8 @@ def compare_memory(quick: bool) -> None:
     """Peak memory of a training step of every system; `quick`: of two."""
     systems = list(dict.fromkeys(TRANSFORMERS + DISTANCE_TRANSFORMERS))[: 2 if quick else None]
     arguments = {system: [system, size_of(quick)] for system in systems}
-    report_memory(
-        "peak memory of a process that trains (32 sentences of 40 tokens)", __file__, arguments, "transformer"
-    )
+    title = "peak memory of a process that trains (32 sentences of 40 tokens)"
+    report_memory(title, __file__, arguments, "transformer")
 
 
 if __name__ == "__main__":

@@ -71,8 +71,7 @@ def run(quick: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, loaded, some in (("small", stock, sources), ("base", base_size(stock, Path(folder)), sources[:64])):
             section(f"fairseq's Transformer of {name} size, served")
-            served = Path(folder, name)
-            served.mkdir()
+            served = Path(tempfile.mkdtemp(dir=folder))
             export(loaded, served, "ctranslate2")
             for size in (1, 32):
                 contestants = {"fairseq": by_fairseq(loaded, some, size)}
