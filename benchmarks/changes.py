@@ -53,8 +53,7 @@ def binarize(folder: Path, sentences: int) -> None:
     """Make the data directories: `words`, which has trees, and `characters`."""
     from corpora import make_corpus
 
-    make_corpus(folder, sentences)
-    lines = [line.split()[:14] for line in (folder / "train.words").read_text(encoding="utf-8").splitlines()]
+    lines = [words[:14] for words in make_corpus(folder, sentences)]
     for language, texts in (("en", lines), ("de", lines[::-1])):
         text = "".join(" ".join("_".join(words)) + "\n" for words in texts)
         (folder / f"spelled.{language}").write_text(text, encoding="utf-8")

@@ -6,9 +6,8 @@ import numpy as np
 
 WORDS = 25
 TYPES, WHOLE = 60_000, 10_000  # different words, by Zipf's law; the rarer ones are cut in two
-CHUNK = 1000
-TAGS = np.array(["NOUN", "VERB", "ADP", "DET", "ADJ", "PUNCT"])
-LABELS = np.array(["nsubj", "obj", "case", "det", "amod", "punct", "obl", "conj"])
+LETTERS = {"en": "etaoinshrdlu", "de": "enisratdhulc"}
+TAGS = ["NOUN", "VERB", "ADP", "DET", "ADJ", "PUNCT"], ["nsubj", "obj", "case", "det", "amod", "punct", "obl", "conj"]
 
 
 def spelled(rank: int, letters: str) -> str:
@@ -21,27 +20,24 @@ def spelled(rank: int, letters: str) -> str:
     return word
 
 
-def make_corpus(folder: Path, pairs: int) -> None:
-    """Write train.en, train.de, train.en.conllu, and train.words, whose words are whole."""
-    rng = np.random.default_rng(1)
+def make_corpus(folder: Path, pairs: int) -> list[list[str]]:
+    """Write train.en, train.de and train.en.conllu; the words of the English side, whole."""
+    rng, shape = np.random.default_rng(1), (pairs, WORDS)
     chances = np.cumsum(1 / np.arange(1, TYPES + 1))
-    whole = [[spelled(rank, letters) for rank in range(TYPES)] for letters in ("etaoinshrdlu", "enisratdhulc")]
-    cut = [[w if rank < WHOLE else f"{w[:2]}@@ {w[2:]}" for rank, w in enumerate(words)] for words in whole]
-    names = ("train.en", "train.de", "train.en.conllu", "train.words")
-    files = [open(folder / name, "w", encoding="utf-8") for name in names]
-    for start in range(0, pairs, CHUNK):
-        shape = (min(CHUNK, pairs - start), WORDS)
-        ranks = [np.searchsorted(chances, rng.random(shape) * chances[-1]).tolist() for _ in whole]
-        for file, words, sentences in zip(files, cut, ranks, strict=False):
-            file.writelines(" ".join([words[rank] for rank in sentence]) + "\n" for sentence in sentences)
-        forms = [[whole[0][rank] for rank in sentence] for sentence in ranks[0]]
-        files[3].writelines(" ".join(words) + "\n" for words in forms)
-        tags = [rng.choice(names, shape).tolist() for names in (TAGS, LABELS)]
-        for columns in zip(forms, random_heads(rng, shape).tolist(), *tags, strict=True):
+    texts = {}
+    for language, letters in LETTERS.items():
+        ranks = np.searchsorted(chances, rng.random(shape) * chances[-1]).tolist()
+        texts[language] = [[spelled(rank, letters) for rank in sentence] for sentence in ranks]
+        with open(folder / f"train.{language}", "w", encoding="utf-8") as file:
+            for sentence in zip(texts[language], ranks, strict=True):
+                cut = (w if rank < WHOLE else f"{w[:2]}@@ {w[2:]}" for w, rank in zip(*sentence, strict=True))
+                file.write(" ".join(cut) + "\n")
+    tags = [rng.choice(names, shape).tolist() for names in TAGS]
+    with open(folder / "train.en.conllu", "w", encoding="utf-8") as file:
+        for columns in zip(texts["en"], random_heads(rng, shape).tolist(), *tags, strict=True):
             rows = zip(range(1, WORDS + 1), *columns, strict=True)
-            files[2].write("".join(f"{i}\t{w}\t_\t{u}\t_\t_\t{h}\t{d}\t_\t_\n" for i, w, h, u, d in rows) + "\n")
-    for file in files:
-        file.close()
+            file.write("".join(f"{i}\t{w}\t_\t{u}\t_\t_\t{h}\t{d}\t_\t_\n" for i, w, h, u, d in rows) + "\n")
+    return texts["en"]
 
 
 def random_heads(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:

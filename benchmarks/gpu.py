@@ -7,13 +7,9 @@ docs/speed.md has the figures of one run on an H100.
 """
 
 import argparse
-import itertools
 import json
-import statistics
 import sys
-import time
 import warnings
-from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import date
@@ -23,10 +19,11 @@ import latent_trees
 import models
 import torch
 from checkout import commit
-from fairseq import checkpoint_utils, utils
+from fairseq import utils
+from timing import side_by_side
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from golden.families import FAMILIES
+from gpu_steps import kept_batch, load
 
 from fairseq_syntax.files import written
 
@@ -62,16 +59,9 @@ def groups(quick: bool) -> dict[str, tuple[dict[str, dict], tuple[int, int]]]:
 
 def of_golden(name: str, sentences: int, move: Callable, **options) -> Callable:
     """A training step of a family whose data cannot be made up: kept data, repeated, and a new model of `options`."""
-    folder, checkpoint = FAMILIES[name][0], str(GOLDEN / "checkpoints" / f"{name}.pt")
-    (_,), cfg, task = checkpoint_utils.load_model_ensemble_and_task(
-        [checkpoint], arg_overrides={"data": str(GOLDEN / folder)}
-    )
     torch.manual_seed(1)
-    model = task.build_model(Namespace(**(vars(cfg.model) | options)))
-    task.load_dataset("train")
-    dataset = task.dataset("train")
-    batch = dataset.collater([dataset[i % len(dataset)] for i in range(sentences)])
-    return models.update(move(model), task.build_criterion(cfg.criterion), [move(batch)])
+    model, cfg, task = load({folder: GOLDEN / folder for folder in ("checkpoints", "words")}, name, options)
+    return models.update(move(model), task.build_criterion(cfg.criterion), [move(kept_batch(task, "train", sentences))])
 
 
 def of_characters(quick: bool, move: Callable) -> dict[str, Callable]:
@@ -85,16 +75,12 @@ def of_characters(quick: bool, move: Callable) -> dict[str, Callable]:
 
 def timed(contestants: dict[str, Callable], rounds: int, steps: int, wait: Callable) -> dict[str, float]:
     """Median milliseconds of each; they take turns, some steps at a time."""
-    times: dict[str, list[float]] = {name: [] for name in contestants}
-    for turn, name in itertools.product(range(rounds + 1), contestants):
-        wait()
-        start = time.perf_counter()
-        for _ in range(steps):
-            contestants[name]()
-        wait()
-        if turn:  # the first is to warm up
-            times[name].append(1e3 * (time.perf_counter() - start) / steps)
-    return {name: round(statistics.median(values), 2) for name, values in times.items()}
+
+    def some(step):
+        return lambda: ([step() for _ in range(steps)], wait())
+
+    seconds = side_by_side({name: some(step) for name, step in contestants.items()}, rounds, warm_up=1)
+    return {name: round(1e3 * value / steps, 2) for name, value in seconds.items()}
 
 
 def waits(step: Callable) -> Counter:

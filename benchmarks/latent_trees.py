@@ -4,7 +4,7 @@ import sys
 from argparse import Namespace
 
 import torch
-from fairseq.data import Dictionary
+from models import BenchmarkTask, SyntaxTranslationConfig, dictionary, update
 from timing import peak_memory, report, report_memory, side_by_side
 
 from fairseq_syntax.systems.latent_tree.generator import TreeGenerator
@@ -31,19 +31,9 @@ def fix_policy(grammar: RNNG) -> None:
     grammar.policy.bias.data.copy_(torch.tensor(POLICY).log())
 
 
-def dictionary() -> Dictionary:
-    """As many symbols as German text has characters."""
-    result = Dictionary()
-    for number in range(CHARACTERS - len(result)):
-        result.add_symbol(f"c{number}")
-    return result
-
-
 def translators(size: int) -> dict:
     """Name -> (task, model, criterion) of fairseq's LSTM with two layers and of ours."""
-    from models import BenchmarkTask, SyntaxTranslationConfig
-
-    symbols = dictionary()
+    symbols = dictionary(CHARACTERS)
     widths = ("encoder_embed_dim", "encoder_hidden_size", "decoder_embed_dim", "decoder_hidden_size")
     lstm = dict.fromkeys((*widths, "decoder_out_embed_dim"), size)
     lstm |= {"arch": "lstm", "criterion": "cross_entropy", "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.1}
@@ -71,19 +61,8 @@ def sentence_pairs(task, sentences: int, characters: int) -> dict:
 
 
 def training_step(system, batch: dict):
-    """One update of a system, as a function."""
-    _, model, criterion = system
-    # the smallest of learning rates, so that the policy stays what it is
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-12)
-
-    def step():
-        model.train()
-        optimizer.zero_grad()
-        loss, size, _ = criterion(model, batch)
-        (loss / size).backward()
-        optimizer.step()
-
-    return step
+    """One update of a system, as a function; at the smallest of learning rates the policy stays what it is."""
+    return update(*system[1:], [batch], lr=1e-12)
 
 
 def whole_models(size: int, sentences: int, characters: int, rounds: int) -> None:
@@ -108,26 +87,18 @@ def whole_models(size: int, sentences: int, characters: int, rounds: int) -> Non
     trees = TreeGenerator(task.source_dictionary, task.target_dictionary, **limit)
     lines = [
         {"net_input": {name: value[row : row + 1] for name, value in batch["net_input"].items()}, "id": batch["id"][:1]}
-        for row in range(sentences)
+        for row in range(min(10, sentences))
     ]
-    translating = {
-        "lstm": lambda: stock.inference_step(beam, [lstm], batch),
-        "latent_tree_rnng": lambda: trees.generate([model], batch),
-    }
-    seconds = side_by_side(translating, max(1, rounds // 2), warm_up=1)
-    alone = side_by_side(
-        {
-            "lstm": lambda: [stock.inference_step(beam, [lstm], line) for line in lines[:10]],
-            "latent_tree_rnng": lambda: [trees.generate([model], line) for line in lines[:10]],
-        },
-        max(1, rounds // 2),
-    )
+    for title, batches in ((f"{sentences} sentences", [batch]), ("sentences one at a time,", lines)):
+        translating = {
+            "lstm": lambda batches=batches: [stock.inference_step(beam, [lstm], one) for one in batches],
+            "latent_tree_rnng": lambda batches=batches: [trees.generate([model], one) for one in batches],
+        }
+        seconds, words = side_by_side(translating, max(1, rounds // 2)), sum(len(one["id"]) for one in batches)
+        title = f"greedy translation, size {size}, {title} of {characters} characters"
+        report(title, seconds, "lstm", words * characters)
     found = [hypotheses[0] for hypotheses in trees.generate([model], batch)]
     assert all(len(hypothesis["tokens"]) == characters + 1 for hypothesis in found), "all are to have the same length"
-    title = f"greedy translation, size {size}, {sentences} sentences of {characters} characters"
-    report(title, seconds, "lstm", sentences * characters)
-    title = f"greedy translation, size {size}, a sentence of {characters} characters at a time"
-    report(title, alone, "lstm", len(lines[:10]) * characters)
 
 
 def memory(name: str, size: int, sentences: int, characters: int) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from corpora import random_heads
 from fairseq.data import Dictionary
-from timing import peak_memory, report, report_memory, side_by_side
+from fairseq.dataclass.configs import FairseqConfig, GenerationConfig
+from timing import peak_memory, report, report_memory, section, side_by_side
 
 from fairseq_syntax.data.collating import TokenSyntax, collate_syntax
 from fairseq_syntax.systems.sdatt.model import SYSTEMS
@@ -103,9 +104,9 @@ def recurrent(width: int) -> dict[str, dict]:
 
 def directed(width: int) -> dict[str, dict]:
     """Options of global attention (the peer) and of all systems compared with it: states of `width`, and embeddings in
-    the proportion of the paper, whose width is 1000."""
+    the proportion of the paper, whose width is 1000, in eights."""
     shared = dict.fromkeys(("encoder_hidden_size", "decoder_hidden_size"), width)
-    shared |= dict.fromkeys(("encoder_embed_dim", "decoder_embed_dim"), width * 62 // 100)
+    shared |= dict.fromkeys(("encoder_embed_dim", "decoder_embed_dim"), width * 62 // 800 * 8)
     return {system: {"arch": system, **shared} for system in sorted(SYSTEMS, key=lambda name: name != "global_att")}
 
 
@@ -144,9 +145,9 @@ def training_steps(
     return steps, sum(batch["ntokens"] for batch in shared) / len(shared)
 
 
-def update(model, criterion, batches: list[dict]) -> Callable[[], None]:
+def update(model, criterion, batches: list[dict], lr: float = 1e-4) -> Callable[[], None]:
     """Forward, backward and update, on one batch after the other."""
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
     turns = itertools.cycle(batches)
 
     def step():
@@ -159,18 +160,23 @@ def update(model, criterion, batches: list[dict]) -> Callable[[], None]:
     return step
 
 
-def training(systems: dict[str, dict], sentences: int, length: int, rounds: int) -> None:
-    """Forward, backward and update, against the first of the systems."""
+def compare(title: str, systems: dict[str, dict], training: tuple, generation: tuple) -> None:
+    """Training steps and translation of all systems, against the first.
+
+    Args:
+        title: of the section.
+        systems: name -> options.
+        training: sentences, tokens and rounds.
+        generation: sentences, tokens, beam and rounds.
+    """
+    section(title)
+    sentences, length, rounds = training
     steps, words = training_steps(systems, sentences, length)
     # a multiple of the number of batches, so that all systems time the same ones
     seconds = side_by_side(steps, rounds * 4, warm_up=4)
     report(f"training step, {sentences} sentences of {length} tokens", seconds, next(iter(systems)), words)
-
-
-def generation(systems: dict[str, dict], sentences: int, length: int, beam: int, rounds: int) -> None:
-    """Of all systems, against the first."""
-    contestants = translations(systems, sentences, length, beam)
-    seconds = side_by_side(contestants, rounds, warm_up=1)
+    sentences, length, beam, rounds = generation
+    seconds = side_by_side(translations(systems, sentences, length, beam), rounds, warm_up=1)
     title = f"generation, beam {beam}, {sentences} sentences of {length} tokens"
     report(title, seconds, next(iter(systems)), sentences * length)
 
@@ -186,19 +192,7 @@ def translations(
         task, model, _ = build(options, from_checkpoint=True)
         model.eval()
         (batch,) = with_syntax(shared, needed_inputs(model, training=False))
-        model.prepare_for_inference_(
-            Namespace(
-                common=Namespace(fp16=False),
-                beam=beam,
-                generation=Namespace(
-                    beam=beam,
-                    print_alignment=None,
-                    no_beamable_mm=True,
-                    retain_dropout=False,
-                    retain_dropout_modules=None,
-                ),
-            )
-        )
+        model.prepare_for_inference_(FairseqConfig(generation=GenerationConfig(beam=beam, no_beamable_mm=True)))
         model, batch = move(model), move(batch)
         generator = task.build_generator([model], Namespace(beam=beam, min_len=length, max_len_a=0, max_len_b=length))
         contestants[system] = functools.partial(task.inference_step, generator, [model], batch)

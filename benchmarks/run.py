@@ -20,42 +20,34 @@ import latent_trees
 import marginals
 import models
 import serving
+import waits
 from checkout import RESULTS, commit
 from timing import MEASURED, machine, part, section
 
 from fairseq_syntax.files import written
 
 
-def time_transformers(quick: bool) -> None:
+def time_transformers(quick: bool, names: tuple[str, ...] = models.TRANSFORMERS, sentences: int = 48) -> None:
     """Transformers with syntax against fairseq's."""
     options = {"encoder_layers": 2, "decoder_layers": 2} if quick else {}
-    systems = models.transformers(models.size_of(quick), **options)
-    models.training(systems, *((4, 8, 1) if quick else (48, 25, 6)))
-    models.generation(systems, *((2, 4, 4, 1) if quick else (16, 20, 4, 5)))
+    systems = models.transformers(models.size_of(quick), names, **options)
+    sizes = ((4, 8, 1), (2, 4, 4, 1)) if quick else ((sentences, 25, 5), (16, 20, 5, 5))
+    models.compare("Transformers", systems, *sizes)
 
 
 def time_recurrent(quick: bool) -> None:
     """Recurrent models against fairseq's LSTM."""
-    for width in (32,) if quick else (256, 1024):
-        systems = models.recurrent(width)
-        section(f"recurrent models, embeddings and states of {width}")
-        sizes = {32: (4, 8, 1), 256: (64, 20, 5), 1024: (32, 25, 3)}[width]
-        models.training(systems, *sizes)
-        models.generation(systems, *((2, 4, 5, 1) if quick else (16, 20, 5, 3)))
+    for width, training in {32: (4, 8, 1)}.items() if quick else {256: (64, 20, 5), 1024: (32, 25, 3)}.items():
+        title = f"recurrent models, embeddings and states of {width}"
+        models.compare(title, models.recurrent(width), training, (2, 4, 5, 1) if quick else (16, 20, 5, 3))
 
 
 def time_directed(quick: bool) -> None:
     """Models that read tree distances: recurrent ones against global attention, Transformers against fairseq's."""
     width = 32 if quick else 256
-    section(f"recurrent models, states of {width}")
-    systems = models.directed(width)
-    models.training(systems, *((4, 8, 1) if quick else (80, 25, 5)))
-    models.generation(systems, *((2, 4, 5, 1) if quick else (16, 20, 5, 5)))
-    section("Transformers with tree distances")
-    options = {"encoder_layers": 2, "decoder_layers": 2} if quick else {}
-    systems = models.transformers(models.size_of(quick), models.DISTANCE_TRANSFORMERS, **options)
-    models.training(systems, *((4, 8, 1) if quick else (24, 25, 5)))
-    models.generation(systems, *((2, 4, 5, 1) if quick else (16, 20, 5, 5)))
+    sizes = ((4, 8, 1), (2, 4, 5, 1)) if quick else ((80, 25, 5), (16, 20, 5, 5))
+    models.compare(f"recurrent models, states of {width}", models.directed(width), *sizes)
+    time_transformers(quick, models.DISTANCE_TRANSFORMERS, 24)
 
 
 def time_changes(quick: bool, before: Path) -> None:
@@ -73,6 +65,7 @@ PARTS = {
     "latent-trees": latent_trees.run,
     "memory": models.compare_memory,
     "serving": serving.run,
+    "waits": waits.run,
     "changes": time_changes,
 }
 

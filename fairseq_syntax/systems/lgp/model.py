@@ -74,30 +74,29 @@ class LatentGraphEncoder(RecurrentEncoder):
     def build_layers(self, args, input_size):
         return nn.LSTM(input_size, args.lgp_size, batch_first=True)
 
-    def parse(self, source: Source, rotation: Rotation) -> tuple[Graph, Tensor, Tensor]:
+    def parse(self, source: Source) -> tuple[Graph, Tensor, Tensor]:
         """Graphs of a batch, its tokens and its lengths; all padded on the right."""
-        tokens = rotation.right(source.tokens)
+        tokens, rotation = source.rotation.right(source.tokens), source.rotation
         lengths = (~source.padding_mask).sum(dim=1)
         heads = labels = clamped = None
         if self.parser.graph == GraphKind.dep:
-            heads, labels = self._given(source, rotation, lengths)
+            heads, labels = self._parsed(source, lengths)
         elif self.parser.graph == GraphKind.latent and "piece_heads" in source.syntax:
             clamped = _columns_right(source.syntax["piece_heads"], rotation)
         graph = self.parser(self.words(tokens), lengths, heads, labels, clamped_heads=clamped)
         return graph, tokens, lengths
 
-    def _given(self, source: Source, rotation: Rotation, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    def _parsed(self, source: Source, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Columns of given heads, EOS for roots, and numbers of labels (B, T)."""
-        heads = _columns_right(source.syntax["parent_pieces"], rotation)
+        heads = _columns_right(source.syntax["parent_pieces"], source.rotation)
         own = torch.arange(heads.shape[1], device=heads.device)
         # a root is stored as its own head
-        return torch.where(heads == own, lengths.unsqueeze(1) - 1, heads), rotation.right(
-            source.syntax["deprels"].long()
-        )
+        labels = source.rotation.right(source.syntax["deprels"].long())
+        return torch.where(heads == own, lengths.unsqueeze(1) - 1, heads), labels
 
     def remember(self, source):
-        rotation = Rotation(source.padding_mask)
-        graph, tokens, lengths = self.parse(source, rotation)
+        rotation = source.rotation
+        graph, tokens, lengths = self.parse(source)
         x = torch.cat((self.embed_tokens(self.words.word_row[tokens]), graph.states), dim=2)
         states, (hidden, cell) = rotation.run(self.rnn, x)
         dep = words = None
@@ -255,9 +254,8 @@ class LatentGraphModel(RecurrentModel):
     def latent_heads(self, src_tokens, src_lengths=None):
         """Log p and p of the heads of the source tokens, in their columns; see `token_heads`."""
         source = self.encoder.source(src_tokens)
-        rotation = Rotation(source.padding_mask)
-        graph, _, lengths = self.encoder.parse(source, rotation)
-        return token_heads(graph.heads, lengths, rotation, source.word_mask)
+        graph, _, lengths = self.encoder.parse(source)
+        return token_heads(graph.heads, lengths, source.rotation, source.word_mask)
 
 
 def adapt_options(args, trained: LatentGraphParserModel) -> None:

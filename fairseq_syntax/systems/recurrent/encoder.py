@@ -48,15 +48,15 @@ class RecurrentEncoder(FairseqEncoder):
         """Input (B, T, E) of the recurrent layers."""
         return self.embed_tokens(source.tokens)
 
-    def run(self, layers: nn.RNNBase, x: Tensor, padding_mask: Tensor, rotation: Optional[Rotation] = None):
-        """Run bidirectional layers on x (B, T, E) with padding on either side; `rotation` is of the same mask.
+    def run(self, layers: nn.RNNBase, x: Tensor, source: Source):
+        """Run bidirectional layers on x (B, T, E), padded as `source` is.
 
         Returns (annotations (B, T, 2H), 0 at padding; final states, each (B, layers, 2H), the output first).
         """
-        rotation = Rotation(padding_mask) if rotation is None else rotation
+        rotation = source.rotation
         x = self.embedding_dropout(rotation.right(x))
         if self.recurrent_dropout.active:
-            x, final = run_gru(layers, x, ~rotation.right(padding_mask), self.recurrent_dropout)
+            x, final = run_gru(layers, x, ~rotation.right(source.padding_mask), self.recurrent_dropout)
         else:
             x, final = rotation.run(layers, x)
         x = rotation.back(x)
@@ -71,11 +71,11 @@ class RecurrentEncoder(FairseqEncoder):
         """What a batch is made of; see `forward`."""
         padding_mask = src_tokens.eq(self.dictionary.pad())
         word_mask = ~padding_mask & src_tokens.ne(self.dictionary.eos())
-        return Source(src_tokens, padding_mask, word_mask, GivenSyntax(src_syntax or {}))
+        return Source(src_tokens, padding_mask, word_mask, GivenSyntax(src_syntax or {}), Rotation(padding_mask))
 
     def annotate(self, source: Source):
         """Annotations S (B, T, 2H), and final states, each (B, layers, 2H), the output first."""
-        return self.run(self.rnn, self.embed(source), source.padding_mask)
+        return self.run(self.rnn, self.embed(source), source)
 
     def remember(self, source: Source) -> Dict[str, object]:
         """What the decoder attends to, "memory", and the last states, "final": batch first."""

@@ -6,12 +6,13 @@ what depends on the step.
 """
 
 from abc import abstractmethod
-from typing import Dict, NamedTuple, Tuple
+from typing import Dict, NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor, nn
 
 from ...data.collating import GivenSyntax, SourceSyntax
+from .rotation import Rotation
 
 Memory = Dict[str, Tensor]
 
@@ -24,6 +25,7 @@ class Source(NamedTuple):
     word_mask: Tensor  # (B, T), True at pieces of words: neither padding nor EOS
     # trees of the batch, name -> tensor aligned to `tokens`, see `fairseq_syntax.data.collating`
     syntax: SourceSyntax = GivenSyntax()
+    rotation: Optional[Rotation] = None  # of `padding_mask`
 
 
 class SourceMemory(nn.Module):

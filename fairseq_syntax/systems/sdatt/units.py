@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from ..recurrent.cells import GRUCell
-from ..recurrent.rotation import Rotation
 from ..recurrent.source_attention import Memory, Source
 from .attention import AdditiveAttention, AdditiveMemory, global_weights
 from .conditional_gru import MASKS, ConditionalGRUDecoder, GRUEncoder
@@ -79,7 +78,7 @@ class DependencyUnits(nn.Module):
         self.filler = nn.Parameter(torch.zeros(embedding))
         self.convolutions = nn.ModuleList(nn.Conv1d(embedding, embedding, 3) for _ in range(2))
 
-    def forward(self, embedded: Tensor, word_mask: Tensor, word_starts: Tensor, parents: Tensor) -> Tensor:
+    def forward(self, embedded: Tensor, word_mask: Tensor, word_starts: Tensor, parents: Tensor, most: int) -> Tensor:
         """(B, T, E) vectors of the units.
 
         Args:
@@ -87,10 +86,11 @@ class DependencyUnits(nn.Module):
             word_mask, word_starts: (B, T), True at pieces of words, neither padding nor EOS, and at the first of each
                 word.
             parents: (B, T), see `dependency_units`.
+            most: a number that words do not exceed.
         """
         starts = word_mask & word_starts.bool()
-        # on a GPU, the host would wait to hear how many words there are: of tokens, there are at least as many
-        words = starts.numel() if starts.is_cuda else int(starts.sum())
+        # on a GPU, the host would wait to hear how many words there are
+        words = most if starts.is_cuda else int(starts.sum())
         # words of the batch are numbered through; what is not a word has the number after the last
         number = (starts.flatten().cumsum(0) - 1).view_as(starts).masked_fill(~word_mask, words)
         flat = number.flatten()
@@ -131,7 +131,7 @@ class UnitEncoder(GRUEncoder):
         """(V_x, V_U), (B, T, E) each. Raises ValueError: no trees."""
         starts, parents = source.syntax["word_starts"], source.syntax["parent_pieces"]
         embedded = self.embed_tokens(source.tokens)
-        return embedded, self.units(embedded, source.word_mask, starts, parents)
+        return embedded, self.units(embedded, source.word_mask, starts, parents, int(source.rotation.lengths.sum()))
 
     def embed(self, source):
         return torch.cat(self.embed_both(source), dim=2)
@@ -146,9 +146,8 @@ class TwoSequenceEncoder(UnitEncoder):
 
     def remember(self, source):
         words, units = self.embed_both(source)
-        rotation = Rotation(source.padding_mask)
-        words, final = self.run(self.rnn, words, source.padding_mask, rotation)
-        units, _ = self.run(self.unit_rnn, units, source.padding_mask, rotation)
+        words, final = self.run(self.rnn, words, source)
+        units, _ = self.run(self.unit_rnn, units, source)
         memory = {"words": self.memory.words(words, source), "units": self.memory.units(units, source)}
         return {"memory": memory, "final": final}
 

@@ -12,7 +12,6 @@ from small_models import EOS, PAD, TARGETS
 
 from fairseq_syntax.systems.lgp.model import adapt_options, take_over
 from fairseq_syntax.systems.parser.model import LatentGraphParserModel
-from fairseq_syntax.systems.recurrent.rotation import Rotation
 
 GRAPHS = ("latent", "seq", "dep", "uni")
 # heads and tokens
@@ -69,7 +68,7 @@ def test_a_latent_graph_can_be_clamped_on_either_padding_side():
     torch.testing.assert_close(left, clamped, atol=1e-12, rtol=0)
     torch.testing.assert_close(clamped[2:], free[2:], atol=1e-12, rtol=0)
     source = model.encoder.source(sides[0]["src_tokens"], sides[0]["src_syntax"])
-    graph, _, _ = model.encoder.parse(source, Rotation(source.padding_mask))
+    graph, _, _ = model.encoder.parse(source)
     for b, (heads, _) in enumerate(SENTENCES[:2]):
         assert graph.heads[b, : len(heads)].argmax(1).tolist() == with_root(heads)
         assert graph.heads[b, : len(heads)].sum().item() == graph.heads[b].count_nonzero().item() == len(heads)

@@ -50,7 +50,7 @@ def test_vectors_equal_loops(sentences, left_pad):
     mask, starts, parents, first = columns_of(sentences, left_pad)
     embedded = torch.randn(*mask.shape, 2, dtype=torch.double)
     with torch.no_grad():
-        found = module(embedded, mask, starts, parents)
+        found = module(embedded, mask, starts, parents, mask.numel())
         for b, (heads, words) in enumerate(sentences):
             table = embedded[b, first[b] : first[b] + len(words)]
             expected = unit_vectors(module.state_dict(), table, range(len(words)), heads, words)
@@ -64,5 +64,5 @@ def test_the_convolution_sees_few_sizes(monkeypatch):
     monkeypatch.setattr(module, "_convolve", lambda units: (seen.add(len(units)), convolve(units))[1])
     for words in range(0, 200, 7):
         mask, starts, parents, _ = columns_of([(list(range(-1, words - 1)), list(range(words + 1)))], False)
-        module(torch.randn(*mask.shape, 2), mask, starts, parents)
+        module(torch.randn(*mask.shape, 2), mask, starts, parents, mask.numel())
     assert seen == {64, 128, 192, 256}
