@@ -20,6 +20,7 @@ PARTS = {
     "latent-trees": ["greedy translation", "peak memory", "latent_tree_rnng"],
     "memory": ["peak memory", "pascal_transformer", "1.000 x transformer"],
     "serving": ["ctranslate2, int8", "batches of 32", "parsing, spacy"],
+    "waits": ["`transformer_tiny`", "64 sentences"],
     "changes": ["latent_tree_rnng: translate", "1.000 x before", "how far it is", "0e+00"],
 }
 
