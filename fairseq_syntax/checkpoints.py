@@ -8,7 +8,7 @@ from .registration import register
 
 
 def load_state(path: str, **overrides) -> dict:
-    """What a checkpoint of fairseq holds, with other values of options, such as `data`.
+    """Load the content of a checkpoint of fairseq, with some options, such as `data`, replaced.
 
     Raises FileNotFoundError: no such file; ValueError: not a checkpoint.
     """
@@ -19,13 +19,13 @@ def load_state(path: str, **overrides) -> dict:
 
 
 def architecture_of(state: dict) -> str:
-    """Name of the model that a checkpoint is of."""
+    """Name of the architecture of a checkpoint."""
     options = state["cfg"].model
     return str(getattr(options, "arch", None) or getattr(options, "_name", None) or type(options).__name__)
 
 
 def build(path: str, state: dict) -> tuple:
-    """The model of a checkpoint, in evaluation mode, and its task; `path` is for messages.
+    """Build the model of a checkpoint, in evaluation mode, and its task; `path` is for messages.
 
     Raises ValueError: it fits neither its options nor the data.
     """

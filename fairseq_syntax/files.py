@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files that are written completely or not at all."""
 
 import fcntl
 import gzip
@@ -20,7 +20,7 @@ STDIO = "-"
 
 @contextmanager
 def named(path: str | Path) -> Iterator[None]:
-    """Add the path to an error of writing that has no name of a file: the disk is full, or the file is too large."""
+    """Add the path to errors of writing without a file name: a full disk, or a file that is too large."""
     try:
         yield
     except OSError as error:
@@ -28,7 +28,7 @@ def named(path: str | Path) -> Iterator[None]:
             error.filename = str(path)
         raise
     except RuntimeError as error:
-        if "inline_container" not in str(error):  # what writes checkpoints for torch does not say more
+        if "inline_container" not in str(error):  # torch's writer of checkpoints does not say more
             raise
         raise OSError(ENOSPC, os.strerror(ENOSPC), str(path)) from None
 
@@ -37,9 +37,9 @@ def named(path: str | Path) -> Iterator[None]:
 def staged(path: str | Path, follow: bool = True) -> Iterator[Path]:
     """A temporary path to write to, renamed to `path` when the block ends without an error; its folder is made.
 
-    The name to write to has the same suffix, and is one of its own: several processes may write the same file. A device
-    or a FIFO is written to directly, and a link stays: what it leads to gets the new content, unless `follow` is False,
-    for names that the user has not given: a data folder from a stranger may have links.
+    The temporary name is unique, since several processes may write the same file, and has the same suffix. A device or
+    a FIFO is written to directly. A link stays, and its target gets the new content, unless `follow` is False, for
+    names that the user has not given: a data folder from a stranger may have links.
     """
     path = Path(path)
     if follow and _is_special(path):
@@ -64,7 +64,7 @@ def staged(path: str | Path, follow: bool = True) -> Iterator[Path]:
 def staged_bytes(path: str | Path) -> Iterator[IO[bytes]]:
     """A file as by `staged`, open for writing; gzipped if it ends in `.gz`.
 
-    Without time and name of the file, so that the same content is the same bytes.
+    Gzip headers have no time and name, so that equal content gives equal bytes.
     """
     with staged(path) as partial, open(partial, "wb") as raw:
         if partial.suffix == ".gz":
@@ -115,7 +115,7 @@ def staged_directory(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def locked(folder: Path, path: str | Path) -> Iterator[None]:
-    """Lock a folder for this process; BlockingIOError that names `path`, which is written, if another has locked it."""
+    """Lock a folder for this process, which writes `path`. Raises BlockingIOError: another process has locked it."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         lock(descriptor, f"{path}: another process is writing it; wait for it to end")
@@ -146,7 +146,7 @@ def _is_special(path: Path) -> bool:  # a device, a FIFO
 
 
 def lock(file: int | IO, message: str) -> None:
-    """Lock an open file for this process; BlockingIOError with the message if another one has locked it."""
+    """Lock an open file for this process. Raises BlockingIOError, with the message: another process has locked it."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -178,7 +178,7 @@ def refuse_existing(paths: Iterable[str | Path | None], overwrite: bool) -> None
 
 @contextmanager
 def written(path: str) -> Iterator[IO[str]]:
-    """A UTF-8 text file, gzipped if it ends in `.gz`, that gets its name when the block ends without an error.
+    """Open a UTF-8 text file, gzipped if it ends in `.gz`, which gets its name when the block ends without an error.
 
     Its folder is made; `-` is stdout, which a `Verb` has made UTF-8.
     """

@@ -1,4 +1,4 @@
-"""Progress of long work on stderr: a bar at a terminal, and a line now and then in a log."""
+"""Progress of long work on stderr: a bar at a terminal, occasional lines in a log."""
 
 import sys
 
@@ -9,7 +9,7 @@ SECONDS, FIRST = 60, 10
 
 
 class _Lines:
-    """A stream that makes lines of tqdm's bars, which go back to the beginning of theirs."""
+    """A stream that writes each state of tqdm's bars on a line of its own."""
 
     def write(self, text: str) -> None:
         if text.strip():

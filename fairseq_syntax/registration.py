@@ -7,7 +7,7 @@ import pkgutil
 import warnings
 
 _PACKAGE = __name__.partition(".")[0]
-# what every command of fairseq 0.12 provokes in today's hydra and torch
+# warnings of current hydra and torch in every command of fairseq 0.12
 _HARMLESS = (
     r"\s*(hydra\.experimental\.|The version_base parameter|In 'config': Usage of|'config' is validated|The strict flag"
     r"|'pin_memory' argument is|`torch\.(cuda\.amp|jit\.script)|Support for mismatched key_padding_mask)"
@@ -28,6 +28,6 @@ def register() -> None:
         importlib.import_module(f"{_PACKAGE}.{plugin}")
     for system in pkgutil.iter_modules(importlib.import_module(f"{_PACKAGE}.systems").__path__):
         importlib.import_module(f"{_PACKAGE}.systems.{system.name}")
-    # modules of fairseq make it print their log, which is for its programs to say
+    # importing fairseq's modules turns on their log, which its programs should decide
     root.handlers[:] = handlers
     root.setLevel(os.environ.get("LOGLEVEL", "INFO").upper() if level == logging.DEBUG else level)

@@ -67,7 +67,7 @@ class SyntaxTranslationConfig(TranslationConfig, ParserOptions):
 
 @register_task("syntax_translation", dataclass=SyntaxTranslationConfig)
 class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationTask):
-    """`translation`, plus the arrays that the built model declares it needs.
+    """`translation` with the inputs from trees that the model declares.
 
     A model states `syntax_inputs` (always needed) and `training_syntax_inputs` (needed to train; taken at inference
     if they are there); see `data.collating.INPUTS`. Models that state nothing, fairseq's own, run as they
@@ -118,12 +118,12 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
         return model
 
     def get_batch_iterator(self, dataset, *args, **kwargs):
-        """As in fairseq; training, and nothing else, divides epochs and withholds parses."""
-        # the trainer says this of training only; validation may be on the same data
+        """As in fairseq; in training alone, epochs are divided and parses withheld."""
+        # the trainer passes this in training only; validation may be on the same data
         trains = "update_epoch_batch_itr" in kwargs
         if trains and self.cfg.epoch_parts > 1:
             # the parts of an epoch are of one seed; the trainer's can be another one in each (kwargs["seed"])
-            dataset = dataset.of_part(kwargs["epoch"], self.cfg.epoch_parts, self.cfg.seed)
+            dataset = dataset.epoch_part(kwargs["epoch"], self.cfg.epoch_parts, self.cfg.seed)
         if trains and self.cfg.parse_dropout:
             names = TAG_DICTIONARIES.keys() & (self.required_inputs | self.optional_inputs)
             missing = {name: self.syntax_dictionary(name).index("_") for name in names}
@@ -131,7 +131,7 @@ class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationT
         return super().get_batch_iterator(dataset, *args, **kwargs)
 
     def build_generator(self, models, args, seq_gen_cls=None, *rest, **kwargs):
-        """fairseq's generator, with the length prior, and alignments where unknown words are to be replaced.
+        """fairseq's generator, with the length prior, and with alignments for `--replace-unk`.
 
         An ensemble must not mix models with and without `src_syntax`.
         """

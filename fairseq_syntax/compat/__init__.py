@@ -1,7 +1,7 @@
-"""The one place that knows about versions of fairseq, torch and NumPy.
+"""Repairs of fairseq, and everything else that depends on versions of fairseq, torch and NumPy.
 
 Every repair of fairseq has a name, and says what breaks and when it can go (docs/troubleshooting.md lists them).
-Nothing here needs `weights_only=False`. Not among them, because they are properties of what is ours:
+Nothing here needs `weights_only=False`. Not repairs, but properties of our classes:
 `can_reuse_epoch_itr_across_epochs` of the dataset (exact resuming),
 `batches_without_loss`, and in the task the default of `--upsample-primary` (fairseq's -1 fails with `train1`); they can
 go when fairseq's defaults work. Not repaired, but in docs/troubleshooting.md, because fairseq decides before a plug-in

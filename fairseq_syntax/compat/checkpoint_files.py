@@ -1,4 +1,4 @@
-"""Checkpoint files, checked before they are used: fairseq's errors name no file, or tell how to load it unsafely."""
+"""Checks of checkpoint files before use: fairseq's errors name no file, or explain how to load it unsafely."""
 
 import zipfile
 from argparse import Namespace
@@ -15,7 +15,7 @@ _GROUPS = ("model", "task")
 def reason(error: Exception) -> str:
     """An error in one line, for a message."""
     if isinstance(error, UnpicklingError):
-        # torch says how to load it unsafely
+        # torch's message says how to load it unsafely
         return "it cannot be unpickled"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     # torch names the tensor on the second line
@@ -28,7 +28,7 @@ def no_checkpoint(path: str | Path, error: Exception) -> ValueError:
 
 
 def open_checkpoint(path: str | Path) -> Mapping:
-    """The content of a checkpoint, as fairseq wrote it; tensors are mapped, not read.
+    """Load the content of a checkpoint, as fairseq wrote it; tensors are memory-mapped.
 
     The gate: every checkpoint goes through it, before anything is built from its options. Raises OSError: it cannot be
     read; ValueError: not a checkpoint of fairseq, or an option in it is more than a value.
@@ -47,7 +47,7 @@ def open_checkpoint(path: str | Path) -> Mapping:
         if not isinstance(state, Mapping):
             raise ValueError("no 'model' in it")
         refused = refused_option(state)
-    except Exception as error:  # what other files raise depends on their first bytes; a container may hold itself
+    except Exception as error:  # the type depends on the first bytes of the file; a container may hold itself
         if isinstance(error, OSError) and error.filename:
             raise
         raise no_checkpoint(path, error) from None
@@ -70,7 +70,7 @@ def check_state(state: Mapping, path: str | Path) -> None:
     """Raise ValueError unless this is the content of a checkpoint of fairseq: finite parameters, options of a model.
 
     Args:
-        state: what is in the file.
+        state: content of the file.
         path: of the file, for the message.
     """
     import torch

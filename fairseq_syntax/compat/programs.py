@@ -1,4 +1,4 @@
-"""Repairs of what fairseq's programs load and iterate over."""
+"""Repairs of loading and batching in fairseq's programs."""
 
 import argparse
 import ast
@@ -111,13 +111,13 @@ def refuse_bad_checkpoints():
     replace(checkpoint_utils, "load_model_ensemble_and_task", load_by_name)
 
 
-def _forget_places(options: MutableMapping, given: Mapping) -> None:
-    """Forget files that the options of a task would write or run, but for those that the user gives."""
+def _forget_places(options: MutableMapping, overrides: Mapping) -> None:
+    """Forget files that the options of a task would write or run, except those in the user's `overrides`."""
     places = {"parser_dir"}
     # spaCy runs what is in a folder of a pipeline; a package is installed by whoever runs this
     if options.get("parser") == "spacy" and os.path.exists(str(options.get("parser_model"))):
         places.add("parser_model")
-    options.update(dict.fromkeys((places & options.keys()) - given.keys()))
+    options.update(dict.fromkeys((places & options.keys()) - overrides.keys()))
 
 
 @repair("data-as-code")
@@ -135,8 +135,8 @@ def read_data():
     # found before the builtin
     codedataset.eval = ast.literal_eval
 
-    def exists(found, path):
-        return shlex.quote(path) == path and found(path)
+    def exists(exists_fasta, path):
+        return shlex.quote(path) == path and exists_fasta(path)
 
     def unpack(load, archive_file):
         try:
@@ -151,7 +151,7 @@ def read_data():
 
 
 def default_task(task_class: type, names: tuple = ("translation", None)) -> None:
-    """Make `task_class`, a superset of fairseq's, what fairseq finds under `names` of its task registry.
+    """Register `task_class`, a superset of fairseq's, under `names` in fairseq's task registry.
 
     - "translation": fairseq-generate and -interactive build the task from their command line, before they open the
       checkpoint, and default to this name; a plug-in is never asked.
@@ -175,7 +175,7 @@ def default_task(task_class: type, names: tuple = ("translation", None)) -> None
 
 
 def batches_without_loss(batches: list, indices) -> list:
-    """`batches` of fairseq, and as one more batch what of `indices`, in order, they left over.
+    """Append a batch of the last `indices` that fairseq's `batches` omit.
 
     `fairseq.data.data_utils.batch_by_size` throws its last batch away when its size is not a multiple of
     `--required-batch-size-multiple` (8 unless changed): of 203 sentences, 200 were translated and scored. Can go

@@ -61,7 +61,7 @@ def keep_patience():
     from fairseq.trainer import Trainer
 
     def counts() -> dict:
-        """The attributes of the function that counts; none where nobody trains from the command line."""
+        """Attributes of the function that counts; {} outside fairseq-train."""
         modules = (sys.modules.get(name) for name in ("__main__", "fairseq_cli.train"))
         return next((vars(module.should_stop_early) for module in modules if hasattr(module, "should_stop_early")), {})
 
@@ -78,11 +78,11 @@ def keep_patience():
             counts().update(state.get("patience", {}))
         return state
 
-    def plateau_state(of_plateau, self):
-        return {**of_plateau(self), "num_bad_epochs": self.lr_scheduler.num_bad_epochs}
+    def plateau_state(state_dict, self):
+        return {**state_dict(self), "num_bad_epochs": self.lr_scheduler.num_bad_epochs}
 
-    def load_plateau(to_plateau, self, state):
-        to_plateau(self, state)
+    def load_plateau(load_state_dict, self, state):
+        load_state_dict(self, state)
         self.lr_scheduler.num_bad_epochs = state.get("num_bad_epochs", 0)
 
     replace(Trainer, "save_checkpoint", save_with_patience)
@@ -92,7 +92,7 @@ def keep_patience():
 
 
 def _names(state: Mapping) -> dict[str, str | None]:
-    """Option -> its value in a checkpoint, of those that say which system is trained."""
+    """Options that identify the system of a checkpoint -> their values."""
     model, criterion, task = (options_of(state, group) for group in ("model", "criterion", "task"))
     arch = model.get("arch") or model.get("_name")
     return {"--arch": arch, "--criterion": criterion.get("_name"), "--task": task.get("_name")}

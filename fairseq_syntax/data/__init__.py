@@ -1,1 +1,1 @@
-"""Reading and writing the arrays that stand beside the tokens, and the dataset that batches both."""
+"""Arrays of syntax, stored beside fairseq's token files, and the dataset that batches both."""

@@ -1,7 +1,7 @@
-"""Arrays on disk: one file pair a quantity and split, in fairseq's own mmap format.
+"""Arrays on disk: a pair of files for each quantity and split, in fairseq's mmap format.
 
-`<split>.<s>-<t>.<s>.<name>.{bin,idx}` holds one flat array a sentence, in the order of the split. The manifest
-`syntax-<s>-<t>.json`, written last, says what is there; docs/data-format.md describes everything.
+`<split>.<s>-<t>.<s>.<name>.{bin,idx}` holds one flat array per sentence, in the order of the split. The manifest
+`syntax-<s>-<t>.json`, written last, lists and describes them; see docs/data-format.md.
 """
 
 import json
@@ -45,7 +45,7 @@ def tag_dictionary_path(data_path: str | Path, source: str, name: str) -> Path:
 
 
 class ArrayWriter:
-    """Writes an array file, named without `.bin`/`.idx`. Sentences come in bulk: flat values and their counts."""
+    """Writer of an array file, named without `.bin`/`.idx`, that appends many sentences at a time."""
 
     def __init__(self, prefix: str | Path, dtype: type):
         self.prefix = str(prefix)
@@ -84,7 +84,7 @@ def _mapped(path: str | Path, dtype: type) -> np.ndarray:
 
 
 def read_index(path: str | Path) -> tuple[type, np.ndarray, np.ndarray]:
-    """What an index file of fairseq's mmap format says; the arrays are mapped, not read.
+    """Read an index file of fairseq's mmap format; the arrays are memory-mapped.
 
     Returns the type of values, their number by sentence, and where each sentence begins, in bytes. Raises
     FileNotFoundError: no such file; TreeFormatError: it is damaged.
@@ -103,10 +103,10 @@ def read_index(path: str | Path) -> tuple[type, np.ndarray, np.ndarray]:
 
 
 class ArrayReader:
-    """Reads one array file by sentence.
+    """Reader of an array file, indexed by sentence.
 
-    Unlike fairseq's reader it keeps the type on disk (that one casts to int64), hands out fresh arrays (that one
-    shares cached ones), and does not read the whole file once at the start.
+    Unlike fairseq's reader, it keeps the type on disk (not int64), returns a new array at every access (not a cached
+    one), and does not read the whole file at the start.
 
     Attributes:
         values, sizes: of all sentences; mapped, and not to be changed.

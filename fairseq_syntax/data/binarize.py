@@ -1,4 +1,4 @@
-"""Text and trees to arrays on disk: one pass over a split, in parallel, in bulk."""
+"""Conversion of text and trees to arrays on disk, in one parallel pass over a split."""
 
 import collections
 import itertools
@@ -39,9 +39,9 @@ MAX_TAGS = 60000
 
 @dataclass(frozen=True)
 class Options:
-    """How to convert a split."""
+    """Options for the conversion of a split."""
 
-    subword_type: str  # how the text is cut, a `SubwordType`
+    subword_type: str  # a `SubwordType`
     distances: bool = True  # whether to store distance matrices
     allow_unparsed: bool = False  # whether sentences without a parse are accepted (and counted) rather than an error
 
@@ -58,11 +58,11 @@ class SplitCounts(NamedTuple):
 def convert(
     examples: list[Example], text_path: str, trees_path: str, options: Options
 ) -> tuple[dict, dict, SplitCounts]:
-    """Arrays of some sentences.
+    """Convert some sentences to arrays.
 
     Returns name -> (flat values, sizes), where tags are indices into the chunk's own vocabulary; tag name -> that
     vocabulary with its counts; counts. Raises TreeFormatError: a tree is broken, does not fit its line or is missing;
-    the line is not what it should be; or a tag is a symbol of fairseq's.
+    the line is too long or ends inside a word; or a tag is a symbol of fairseq's.
     """
     lists: dict[str, list[np.ndarray]] = {name: [] for name in ARRAY_TYPES if options.distances or name != "distances"}
     tags: dict[str, list[str]] = {name: [] for name in TAG_DICTIONARIES}
@@ -108,7 +108,7 @@ def convert(
 
 
 def packed_distances(heads: list[np.ndarray]) -> list[np.ndarray]:
-    """`pack_distances` of the trees of (J,) heads; sentences of one length are computed together."""
+    """Packed distances (`pack_distances`) of trees, each (J,) heads; equal lengths are computed together."""
     by_length = collections.defaultdict(list)
     for i, tree in enumerate(heads):
         by_length[len(tree)].append(i)
@@ -121,7 +121,7 @@ def packed_distances(heads: list[np.ndarray]) -> list[np.ndarray]:
 
 
 class SplitWriter:
-    """Writes the arrays of one split under a path prefix; tags stay provisional until `finish`."""
+    """Writer of a split's arrays under a path prefix; tags stay provisional until `finish`."""
 
     def __init__(self, prefix: str, options: Options):
         self.prefix = prefix

@@ -1,4 +1,4 @@
-"""Check of a data directory, as far as it goes without the text that it was made of."""
+"""Checks of a data directory that do not need the text it was made from."""
 
 from pathlib import Path
 
@@ -13,9 +13,9 @@ from .token_files import CHANGED, check_tokens, load_dictionary, split_languages
 
 
 def check_pair(data_path: str | Path, source: str, target: str) -> tuple[list[str], list[str]]:
-    """Check everything of two languages in a data directory.
+    """Check all files of a language pair in a data directory.
 
-    Returns a line about each split that is right, and a message, which names the file, for each fault.
+    Returns a line for each correct split, and a message, with the name of the file, for each fault.
     """
     folder, pair = Path(data_path), (source, target)
     summary, faults = [], []

@@ -1,4 +1,4 @@
-"""What a model can ask for, made from the arrays of one sentence and batched.
+"""Inputs of models that are made from the arrays of each sentence, and batched.
 
 A model names its inputs in `syntax_inputs`; the batch then holds `net_input["src_syntax"]`, a `SourceSyntax`.
 """
@@ -41,7 +41,7 @@ class SourceSyntax(TypedDict, total=False):
 
 
 class GivenSyntax(dict):
-    """A `SourceSyntax`, or nothing; to ask it for what it has not raises a ValueError that says what to do."""
+    """A `SourceSyntax`, perhaps empty, whose missing keys raise a ValueError with advice."""
 
     def __missing__(self, name: str):
         raise ValueError(
@@ -52,13 +52,13 @@ class GivenSyntax(dict):
 
 @dataclass(frozen=True)
 class TokenSyntax:
-    """The tree of one sentence, cut to its tokens."""
+    """The tree of one sentence, aligned to its tokens."""
 
     words: np.ndarray  # (T,) word of each token; EOS, the last, is word J
     heads: np.ndarray  # (J,) head of each word, 0-based, -1 root, -2 no parse
     deprels: np.ndarray | None = None  # (J,) dictionary indices; None where the data has none
     upos: np.ndarray | None = None  # likewise
-    # (J+1, J+1) if they were read from disk; otherwise computed from the heads when asked for
+    # (J+1, J+1) if they were read from disk; otherwise computed from the heads when needed
     distances: np.ndarray | None = None
     parents: np.ndarray | None = None  # (T,) doubled parent positions likewise
 
@@ -77,7 +77,7 @@ class TokenSyntax:
 
 @dataclass(frozen=True)
 class SyntaxInput:
-    """One kind of input: how it is made, and what padding holds."""
+    """A kind of input: the function that makes it, and its value at padding."""
 
     arrays: tuple[str, ...]  # names of the stored arrays it needs
     make: Callable[[TokenSyntax], np.ndarray]  # sentence -> (T,) or (T, T) array
@@ -125,7 +125,7 @@ def collate_syntax(sentences: list[TokenSyntax], names: Iterable[str], columns: 
 
     Args:
         columns: T of the batch.
-        left_pad: whether tokens stand at the right end of their row.
+        left_pad: whether padding comes before the tokens.
     """
     batch: SourceSyntax = {}
     for name in names:

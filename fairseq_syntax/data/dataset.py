@@ -91,7 +91,7 @@ class SyntaxPairDataset(LanguagePairDataset):
 
     @classmethod
     def for_inference(cls, task, src_tokens, src_lengths, constraints, **syntax):
-        """Encoded sentences in their order, padded on the side that `--left-pad-source` says."""
+        """A dataset of encoded sentences in their order, padded on the side set by `--left-pad-source`."""
         return cls(
             src_tokens,
             src_lengths,
@@ -103,11 +103,11 @@ class SyntaxPairDataset(LanguagePairDataset):
             **syntax,
         )
 
-    def of_part(self, epoch, parts, seed):
-        """A copy that iterates over one of the `parts` of an epoch; `epoch`, from 1, is fairseq's and counts parts.
+    def epoch_part(self, epoch, parts, seed):
+        """A copy that iterates over one of the `parts` of an epoch; fairseq's number `epoch`, from 1, counts parts.
 
-        The parts of an epoch hold every sentence once. The arguments alone decide which, so that a resumed run sees
-        the same ones.
+        Together, the parts hold every sentence once. They depend on the arguments alone, so a resumed run sees the
+        same ones.
         """
         whole, number = divmod(epoch - 1, parts)
         order = np.random.default_rng([seed % 2**32, whole + 1]).permutation(len(self))
@@ -117,7 +117,7 @@ class SyntaxPairDataset(LanguagePairDataset):
         return pairs
 
     def withholding(self, share, seed, epoch, missing):
-        """A copy in which about this share of the sentences have no parse, drawn by seed and epoch.
+        """A copy in which a random share of the sentences, drawn by seed and epoch, have no parse.
 
         Args:
             share: probability, 0 to 1.
@@ -154,12 +154,12 @@ class SyntaxPairDataset(LanguagePairDataset):
         return batch
 
     def ordered_indices(self):
-        """fairseq's order, of the sentences of the part if there is one."""
+        """Indices in fairseq's order, limited to the part of the epoch, if there is one."""
         indices = super().ordered_indices()
         return indices if self.held is None else indices[self.held[indices]]
 
     def batch_by_size(self, indices, **kwargs):
-        """fairseq's batches, and one more with what they left out (see `compat.batches_without_loss`)."""
+        """fairseq's batches, and one of the sentences that they omit (see `compat.batches_without_loss`)."""
         indices = np.asarray(indices)
         return compat.batches_without_loss(super().batch_by_size(indices, **kwargs), indices)
 

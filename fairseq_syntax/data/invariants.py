@@ -1,7 +1,7 @@
-"""What must hold for the arrays of a split.
+"""Invariants of the arrays of a split.
 
-The checksums of the manifest are compared whenever data are loaded; what the values mean, the map from tokens to words,
-heads that form trees, parents, distances and tags, when `fairseq-syntax preprocess --check` asks.
+Checksums are compared with the manifest whenever data are loaded. The values (the map from tokens to words, heads,
+parents, distances and tags) are checked by `fairseq-syntax preprocess --check` only.
 """
 
 from collections.abc import Mapping
@@ -18,26 +18,26 @@ _CHUNK = 4096
 """Sentences whose distances are computed together."""
 
 CHANGED = "the text was changed after the trees were added: run fairseq-syntax preprocess --only-syntax --overwrite"
-"""What to do where trees do not fit the text that was binarized."""
+"""Advice for trees that do not fit the binarized text."""
 
 
-def check_sizes(of_text, of_trees, place: str) -> None:
-    """Raise TreeFormatError unless trees are of this very text: of as many tokens in each sentence, EOS included."""
-    if len(of_text) != len(of_trees):
+def check_sizes(text_sizes, tree_sizes, place: str) -> None:
+    """Raise TreeFormatError unless text and trees have the same number of tokens in each sentence, EOS included."""
+    if len(text_sizes) != len(tree_sizes):
         raise TreeFormatError(
-            f"{place}: {len(of_text)} sentences in the binarized text, but {len(of_trees)} in the trees; {CHANGED}"
+            f"{place}: {len(text_sizes)} sentences in the binarized text, but {len(tree_sizes)} in the trees; {CHANGED}"
         )
-    wrong = np.flatnonzero(np.asarray(of_text) != np.asarray(of_trees))
+    wrong = np.flatnonzero(np.asarray(text_sizes) != np.asarray(tree_sizes))
     if len(wrong):
         i = int(wrong[0])
         raise TreeFormatError(
-            f"{place}, line {i + 1}: {of_text[i] - 1} tokens in the binarized text, but {of_trees[i] - 1} in the "
+            f"{place}, line {i + 1}: {text_sizes[i] - 1} tokens in the binarized text, but {tree_sizes[i] - 1} in the "
             f"trees; {CHANGED}"
         )
 
 
 def check_trees(readers: Mapping[str, ArrayReader], tags: Mapping[str, int]) -> None:
-    """Raise TreeFormatError, naming file and sentence, unless arrays are those of trees.
+    """Raise TreeFormatError, naming file and sentence, unless the arrays describe trees.
 
     Args:
         readers: name -> array of the same split; at least "words" and "heads".

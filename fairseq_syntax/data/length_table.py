@@ -17,7 +17,7 @@ FORMAT_VERSION = 1
 
 
 def split_lengths(data_path: str | Path, split: str, source: str, target: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """Lengths of a split's sentences, whichever way round the languages stand in its name; None if it is absent.
+    """Lengths of a split's sentences, whichever language its file names put first; None if it is absent.
 
     Returns ((pairs,) source, (pairs,) target) in tokens, EOS not counted. Raises ValueError: one language of the split
     is absent, or the sides differ in size; FileNotFoundError: a dictionary is missing.
@@ -56,7 +56,7 @@ def write_length_table(path: str | Path, table: np.ndarray, meta: dict, follow: 
 
 
 def read_length_table(path: str | Path, source: str, target: str) -> np.ndarray:
-    """(X, Y) float32 log-probabilities of a table for these languages.
+    """Read the log-probabilities, (X, Y) float32, of the table for these languages.
 
     Raises FileNotFoundError: there is none; the message names the command that makes it; ValueError: it is not one,
     or of other languages.

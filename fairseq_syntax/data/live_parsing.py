@@ -1,4 +1,4 @@
-"""Trees of raw text, made when it is translated."""
+"""Trees of raw text, made during translation."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 def token_syntax(tree: Sentence, word_of_token: Sequence[int], dictionaries: Mapping) -> TokenSyntax:
-    """A tree, cut to the tokens of its sentence.
+    """Align a tree to the tokens of its sentence.
 
     Args:
         tree: over J words, or without a parse.
@@ -30,11 +30,11 @@ def token_syntax(tree: Sentence, word_of_token: Sequence[int], dictionaries: Map
 
 
 class LiveSyntax:
-    """Callable: encoded sentences -> `TokenSyntax` each.
+    """Function from encoded sentences to their `TokenSyntax`.
 
     Args:
-        parser: makes trees of words.
-        subword_type: how the text is cut, a `SubwordType`.
+        parser: of tokenised sentences.
+        subword_type: a `SubwordType`.
         dictionaries: "deprels"/"upos" -> fairseq dictionary, where the model needs these.
 
     Sentences without a parse are translated, with a warning each unless the parser withholds parses on purpose.
@@ -44,10 +44,10 @@ class LiveSyntax:
         self.parser = parser
         self.subword_type = subword_type
         self.dictionaries = dict(dictionaries or {})
-        self._warned_of_unknown = False
+        self._warned = False
 
     def __call__(self, texts: list[str], trees: Sequence[Sentence] | None = None) -> list[TokenSyntax]:
-        """Parse sentences given as subwords separated by spaces, or take the `trees` of their words that are given.
+        """Parse sentences of subwords separated by spaces, unless `trees` over their words are passed.
 
         Raises TreeFormatError: a sentence ends inside a word, or a tree is not one of its words.
         """
@@ -60,12 +60,12 @@ class LiveSyntax:
         syntax = []
         for tree, (words, word_of_token), place in zip(trees, cut, places, strict=True):
             tree, owners = fit_tree(self._checked(tree, place), words, place)
-            self._warn_of_unknown_tags(tree)
+            self._warn_unknown_tags(tree)
             syntax.append(token_syntax(tree, [owners[word] for word in word_of_token], self.dictionaries))
         return syntax
 
     def _checked(self, tree: Sentence, place: str) -> Sentence:
-        """The tree, if it is one, or missing."""
+        """Return the tree, with a warning if it has no parse; TreeFormatError if its heads form none."""
         if not tree.is_parsed and not getattr(self.parser, "withholds", False):
             logger.warning("translated without a parse: %s", place)
         in_range = len(tree.heads) == len(tree) and all(ROOT <= head < len(tree) for head in tree.heads)
@@ -75,11 +75,11 @@ class LiveSyntax:
             )
         return tree
 
-    def _warn_of_unknown_tags(self, tree: Sentence) -> None:
-        """Warn once of a label or tag that the model does not know: it may be another parser's."""
-        for name, dictionary in self.dictionaries.items() if tree.is_parsed and not self._warned_of_unknown else ():
+    def _warn_unknown_tags(self, tree: Sentence) -> None:
+        """Warn once of a label or tag that the model does not know, perhaps from another parser."""
+        for name, dictionary in self.dictionaries.items() if tree.is_parsed and not self._warned else ():
             unknown = [tag for tag in getattr(tree, name) if dictionary.index(tag) == dictionary.unk()]
             if unknown:
-                self._warned_of_unknown = True
+                self._warned = True
                 message = "%s that the model does not know: %s; parse the text as the training data were parsed"
                 logger.warning(message, name, unknown[0])

@@ -43,20 +43,20 @@ logger = logging.getLogger("fairseq_syntax.preprocess")
 
 @dataclass
 class Preprocessing:
-    """Text and trees of some splits, on their way into a data directory.
+    """Conversion of the text and trees of some splits to a data directory.
 
     Attributes:
         source, target: codes of the languages.
         splits: name of each split, as fairseq-preprocess has it -> prefix of its text.
         destination: the data directory.
-        binarize: writes what fairseq-preprocess does into a folder, given the lines of both sides of each split; None
-            where the data directory has it.
-        options: how trees become arrays.
-        syntax_dicts: data directory whose dictionaries of tags are taken.
-        max_words: longest sentence.
+        binarize: function of a folder, and of the lines of each split on both sides, that writes the files of
+            fairseq-preprocess; None if the data directory has them.
+        options: for the conversion of trees to arrays.
+        syntax_dicts: data directory whose dictionaries of tags are used.
+        max_words: length of the longest sentence.
         workers: number of processes.
         overwrite: whether files of the data directory may be replaced.
-        recipe: of the text, if it was raw.
+        recipe: of raw text; None for prepared text.
     """
 
     source: str
@@ -72,7 +72,7 @@ class Preprocessing:
     recipe: Recipe | None = None
 
     def run(self) -> None:
-        """Make a whole new data directory, with what stays of the old one, and replace `destination` by it.
+        """Make a new data directory, which includes files kept from the old one, and replace `destination` by it.
 
         Raises TreeFormatError: bad text or trees; FileExistsError: `destination` holds data already, which may not be
         replaced; FileNotFoundError: a file is missing.
@@ -81,9 +81,9 @@ class Preprocessing:
             raise FileExistsError(f"{self.destination}: is a file; name a directory with --destdir")
         with staged_directory(self.destination) as self.staging:
             lines = {split: self._check_input(prefix) for split, prefix in self.splits.items()}
-            self._warn_of_repeated_text()
+            self._warn_repeated_text()
             self._check_destination()
-            # first, because they may not fit the text, which is known in seconds
+            # trees first: those that do not fit the text are found in seconds
             writers, counts = self._binarize_trees()
             if self.binarize:
                 self.binarize(self.staging, lines)
@@ -99,7 +99,7 @@ class Preprocessing:
                 link_or_copy(path, self.staging / path.name)
         logger.info("Wrote preprocessed data to %s", self.destination)
 
-    # --- what there is already ----------------------------------------------------------------------------------
+    # --- checks of the input and of the old data ----------------------------------------------------------------
 
     @property
     def _manifest(self) -> Path:
@@ -112,7 +112,7 @@ class Preprocessing:
 
     @property
     def _stays(self) -> bool:
-        """Whether the old data has trees of splits that are not made again."""
+        """True if trees of other splits stay in the data directory."""
         return bool(self._old.get("splits", {}).keys() - self.splits.keys())
 
     def _prefix(self, directory: Path, split: str) -> str:
@@ -122,7 +122,7 @@ class Preprocessing:
         return Path(f"{prefix}.{self.source}")
 
     def _texts(self, prefix: str) -> list[Path]:
-        """The sides of a text that are read."""
+        """Files of a text that are read: both sides, or only the source if the text is binarized already."""
         return [self._text(prefix), *([Path(f"{prefix}.{self.target}")] if self.binarize else [])]
 
     def _trees(self, prefix: str) -> Path:
@@ -130,7 +130,7 @@ class Preprocessing:
         return find_trees(f"{text}.conllu", f"make them with fairseq-syntax parse --input {text}")
 
     def _check_input(self, prefix: str) -> int:
-        """Raise an error for what is missing before hours of work, not after; returns the lines of all sides."""
+        """Check the input before hours of work; returns the number of lines on all sides."""
         texts = self._texts(prefix)
         for text in texts:
             if not text.is_file():
@@ -147,9 +147,9 @@ class Preprocessing:
         return sum(lines)
 
     def _count_lines(self, path: Path, is_source: bool) -> int:
-        """Lines of a text as fairseq counts them; fairseq itself may loop for ever over a text that is not UTF-8.
+        """Check the lines of a text, and count them as fairseq does, which may loop for ever if a text is not UTF-8.
 
-        Raises TreeFormatError: the text is not text, has symbols of fairseq as words, or, if `is_source`, a sentence
+        Raises TreeFormatError: the text is not UTF-8, has symbols of fairseq as words, or, if `is_source`, a sentence
         is longer than `max_words`.
         """
         number = empty = 0
@@ -162,8 +162,8 @@ class Preprocessing:
             logger.warning("%s: %d of %d lines are empty", path, empty, number)
         return number
 
-    def _warn_of_repeated_text(self) -> None:
-        """Warn of a text that is given twice: of splits, which measure nothing then, or of the two languages."""
+    def _warn_repeated_text(self) -> None:
+        """Warn if two files hold the same text, because a test on training text measures nothing."""
         first: dict[str, Path] = {}
         for path in itertools.chain.from_iterable(map(self._texts, self.splits.values())):
             other = first.setdefault(checksum(path), path)
@@ -171,7 +171,7 @@ class Preprocessing:
                 logger.warning("%s and %s are the same text", other, path)
 
     def _check_destination(self) -> None:
-        """Raise an OSError if old data must stay, or are needed and missing."""
+        """Raise an OSError if old data would be replaced without `overwrite`."""
         destination = self.destination
         if not self.binarize:
             taken = [s for s in self.splits if Path(f"{self._prefix(destination, s)}.words.idx").exists()]
@@ -196,8 +196,8 @@ class Preprocessing:
             total = text.read_bytes().count(b"\n")
             with progress_bar(desc=f"{split}: arrays of trees", total=total, unit=" sentences") as progress:
                 counts[split] = writers[split].write(text, trees, self.workers, progress)
-            said = ", ".join(f"{count} {name}" for name, count in counts[split]._asdict().items())
-            logger.info("[%s] %s: %s", self.source, trees, said)
+            numbers = ", ".join(f"{count} {name}" for name, count in counts[split]._asdict().items())
+            logger.info("[%s] %s: %s", self.source, trees, numbers)
             share = 100 * counts[split].unparsed / max(counts[split].sentences, 1)
             if share > 1:
                 message = "[%s] %s: %.1f %% of the sentences have no parse and will be read without syntax"
@@ -215,7 +215,7 @@ class Preprocessing:
                 check_text(reader, dictionary, self._text(prefix))
 
     def _finish_tags(self, writers: dict[str, SplitWriter]) -> None:
-        """Write the dictionaries of tags, and the arrays of tags by them; warn of those that no dictionary has."""
+        """Write the dictionaries and arrays of tags; warn of tags that are in no dictionary."""
         dictionaries = self._tag_dictionaries(writers)
         for split, writer in writers.items():
             writer.finish(dictionaries)
@@ -231,7 +231,7 @@ class Preprocessing:
         dictionaries = {}
         for name in TAG_DICTIONARIES:
             path = tag_dictionary_path(self.syntax_dicts or self.destination, self.source, name)
-            # the indices of splits that stay must stay right
+            # the other splits hold indices of this dictionary
             keep = not self.binarize and self._stays and path.is_file()
             if self.syntax_dicts or keep or "train" not in writers:
                 dictionaries[name] = load_dictionary(path)
@@ -279,7 +279,7 @@ class Preprocessing:
         made = {self._manifest.name, *(path.name for path in self.staging.iterdir())}
         old = sorted(self.destination.iterdir()) if self.destination.exists() else []
         kept = [path for path in old if path.name not in made and not self._is_stale(path.name)]
-        # a dictionary, or the recipe -> the end of the names of what was made with it
+        # name of a dictionary or of the recipe -> end of the names of files that were made with it
         ends = {f"dict.{language}.txt": f".{language}.idx" for language in (self.source, self.target)}
         for array, tag in TAG_DICTIONARIES.items():
             ends[f"dict.{self.source}.{tag}.txt"] = f".{self.source}.{array}.idx"
@@ -294,17 +294,17 @@ class Preprocessing:
         return kept
 
     def _is_stale(self, name: str) -> bool:
-        """Whether an old file was made of what is made again."""
+        """True if an old file came from input that has now been converted again."""
         arrays = "" if self.binarize else rf"{re.escape(self.source)}\.({'|'.join(ARRAY_TYPES)})\."
         pair = re.escape(f"{self.source}-{self.target}")
-        of_split = re.match(rf"({'|'.join(self.splits)})(\.align)?\.{pair}\.{arrays}", name)
+        split_file = re.match(rf"({'|'.join(self.splits)})(\.align)?\.{pair}\.{arrays}", name)
         tables = [length_table_path("", *both).name for both in itertools.permutations((self.source, self.target))]
-        of_training = name in (RECIPE, *tables) or name.split(".")[0] == "codes"
-        return bool(of_split or (of_training and self.binarize and "train" in self.splits))
+        training_file = name in (RECIPE, *tables) or name.split(".")[0] == "codes"
+        return bool(split_file or (training_file and self.binarize and "train" in self.splits))
 
 
 def _same(new: Path, old: Path) -> bool:
-    """True if two dictionaries, or recipes, say the same; their counts may differ."""
+    """True if two dictionaries have the same symbols, whatever their counts, or two recipes are equal."""
     if new.name == RECIPE:
         return read_recipe(new.parent) == read_recipe(old.parent)
     return symbols_of(new) == symbols_of(old)
@@ -315,7 +315,7 @@ def binarize_text(options: Mapping, splits: Mapping[str, str], folder: Path, lin
 
     Args:
         options: of fairseq-preprocess, by name.
-        splits, lines: name of a split -> prefix of its text, and lines of all its files.
+        splits, lines: name of a split -> prefix of its text, and number of lines in all its files.
     """
     changed = {"destdir": str(folder), "trainpref": splits.get("train")}
     for kind in ("valid", "test"):
@@ -327,7 +327,7 @@ def binarize_text(options: Mapping, splits: Mapping[str, str], folder: Path, lin
     def name_destination(record: logging.LogRecord) -> bool:
         message = record.getMessage()
         record.msg, record.args = message.replace(str(folder), options["destdir"]), ()
-        # not yet: trees are still to come
+        # too early: the trees are still to come
         return not message.startswith("Wrote preprocessed data")
 
     log.addFilter(name_destination)
@@ -345,7 +345,7 @@ def binarize_text(options: Mapping, splits: Mapping[str, str], folder: Path, lin
 
 @contextmanager
 def _lines_read(total: int) -> Iterator[None]:
-    """Show how many of the lines that fairseq reads, in all of its processes, have been read."""
+    """Show a progress bar of the lines that fairseq reads, in all of its processes."""
     read, ended, lines_of = Value("q", 0), Event(), ChunkLineIterator.__iter__
 
     def counting(chunk: ChunkLineIterator) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Raw text that a task of fairseq translates: its trees, made by a parser, and its unknown words."""
+"""Translation of raw text by tasks of fairseq: parsing, and unknown words."""
 
 import collections
 import hashlib
@@ -33,7 +33,7 @@ else:
 
 @register_tokenizer("none", dataclass=FairseqDataclass)
 class AsItIs:
-    """`--tokenizer none`: text that is in tokens already, on both sides."""
+    """`--tokenizer none`: no tokenisation, for text that is tokenised already, on both sides."""
 
     def __init__(self, *unused):
         pass
@@ -49,18 +49,18 @@ GROWING = threading.RLock()
 
 
 class RawText(Task):
-    """Mixin of tasks of translation whose options are those of `SyntaxTranslationConfig`.
+    """Mixin of translation tasks with the options of `SyntaxTranslationConfig`.
 
     Attributes:
-        required_inputs: keys of `data.collating.INPUTS` without which the models do not translate.
-        optional_inputs: those that they take where there are some.
+        required_inputs: keys of `data.collating.INPUTS` that the models cannot do without.
+        optional_inputs: those that they use if the data have them.
     """
 
     def __init__(self, cfg, src_dict, tgt_dict):
         super().__init__(cfg, src_dict, tgt_dict)
         self.required_inputs: set[str] = set()
         self.optional_inputs: set[str] = set()
-        # unknown words of raw text get names behind the model's words, if they are to be copied, or models read them
+        # unknown words are added behind the model's words if they are to be copied, or models read their spelling
         self._names_unknown = False
         self._read = set()  # whether models read words by their spelling
         self._source_words = len(src_dict)
@@ -70,11 +70,11 @@ class RawText(Task):
         self._pending = collections.defaultdict(collections.deque)
 
     def state_dict(self):
-        """As in fairseq, with what tells the data of a checkpoint from others."""
-        return {**super().state_dict(), "data": self._of_data(self._words)}
+        """As in fairseq, with a fingerprint of the data."""
+        return {**super().state_dict(), "data": self._fingerprint(self._words)}
 
-    def _of_data(self, words: Mapping[str, int]) -> dict:
-        """The languages, the recipe, and so many first words of the dictionaries: models that read words have more."""
+    def _fingerprint(self, words: Mapping[str, int]) -> dict:
+        """Languages, recipe, and hashes of both dictionaries' first words; models that read words add more."""
         languages, recipe = f"{self.cfg.source_lang}-{self.cfg.target_lang}", self.text.digest if self.text else ""
         data: dict = {"language pair": languages, "text recipe": recipe}
         for name, length in words.items():
@@ -86,7 +86,7 @@ class RawText(Task):
         """As in fairseq. Raises ValueError: the checkpoint was trained on other data than these."""
         state = dict(state_dict)
         then = state.pop("data", {})
-        now = self._of_data({name: then[name][0] for name in self._words if name in then})
+        now = self._fingerprint({name: then[name][0] for name in self._words if name in then})
         others = [name for name, value in now.items() if value and then.get(name, value) not in ("", value)]
         if others:
             raise ValueError(
@@ -106,7 +106,7 @@ class RawText(Task):
 
     @cached_property
     def live(self) -> LiveSyntax:
-        """Makes trees of raw text with the configured parser; built when it is first needed.
+        """The configured parser of raw text, loaded when it is first needed.
 
         Raises ValueError: the options do not say where trees come from.
         """
@@ -134,12 +134,12 @@ class RawText(Task):
 
     @cached_property
     def text(self) -> Recipe | None:
-        """How raw text becomes the pieces of the data; None where only its user knows. Raises as `Recipe.between`."""
+        """The recipe of the data directory; None if it has none. Raises as `Recipe.between`."""
         recipe = read_recipe(utils.split_paths(self.cfg.data)[0]) if self.cfg.data else None
         return recipe and recipe.between(self.cfg.source_lang, self.cfg.target_lang)
 
     def build_tokenizer(self, args):
-        """As in fairseq; data with a recipe have its tokenisers, but for text in tokens: `--tokenizer none`."""
+        """As in fairseq; a recipe's tokenisers are used unless `--tokenizer none` marks text as tokenised."""
         if self.text is None:
             return super().build_tokenizer(args)
         tokenized = self._chosen(args, "tokenizer", "none") == "none"
@@ -150,7 +150,7 @@ class RawText(Task):
         )
 
     def build_bpe(self, args):
-        """As in fairseq; data with a recipe have its subwords."""
+        """As in fairseq; a recipe's subwords are used."""
         if self.text is None:
             return super().build_bpe(args)
         self._chosen(args, "bpe")
@@ -160,7 +160,7 @@ class RawText(Task):
         )
 
     def _chosen(self, args, component: str, *allowed: str) -> str | None:
-        """The name that a configuration of fairseq gives to a component. Raises ValueError: the recipe has another."""
+        """The configured tokenizer or BPE of fairseq. Raises ValueError: the recipe replaces it."""
         name = getattr(args, "_name", None) or getattr(args, component, None)
         if isinstance(name, str) and name not in allowed:
             recipe = Path(utils.split_paths(self.cfg.data)[0], RECIPE)
@@ -168,10 +168,10 @@ class RawText(Task):
         return name
 
     def learn_source_words(self, texts):
-        """Add the unseen words of texts, lists of subwords or separated by spaces, to the source dictionary, if of use.
+        """Add unseen words of texts (lists of subwords, or strings) to the source dictionary if they will be read.
 
-        It is of use where all models read words by their spelling (`reads_spelling`), and where unknown words are
-        copied, which fairseq does as the dictionary spells them.
+        They are read by models that use the spelling of words (`reads_spelling`; all models must), and by fairseq when
+        it copies unknown words.
         """
         reads = self._read == {True}
         if not (reads or self._names_unknown):
@@ -191,7 +191,7 @@ class RawText(Task):
         Args:
             texts: sentences as the model reads them: subwords, separated by spaces.
             tokens: their token ids, EOS included; one 1-D tensor each.
-            trees: of their words, one each, instead of the parser's.
+            trees: one for the words of each sentence, instead of the parser's.
 
         Raises ValueError: trees are given to a model that reads none.
         """
@@ -199,7 +199,7 @@ class RawText(Task):
             ids[:-1].masked_fill_(ids[:-1] < self.src_dict.nspecial, self.src_dict.unk())
         self._guard.count(texts, sum(int((ids == self.src_dict.unk()).sum()) for ids in tokens))
         if self.required_inputs:
-            # what is too long for the model, fairseq skips or refuses: a parser may have a limit of its own
+            # fairseq skips or refuses what is too long for the model, and a parser may fail on it
             fits = [i for i, ids in enumerate(tokens) if trees or len(ids) <= self.max_positions()[0]]
             for ids in tokens:
                 words = len(ids) - 1
@@ -210,7 +210,7 @@ class RawText(Task):
             raise ValueError("trees are given, but the model reads none; leave them out")
 
     def _parse_ids(self, ids):
-        """The tree of a sentence of which only the token ids are known, EOS included."""
+        """Parse a sentence from its token ids alone, EOS included."""
         if self.src_dict.unk() in ids:
             raise TreeFormatError(
                 "a sentence with unknown words has no tree, because only its token ids were given; "
@@ -219,7 +219,7 @@ class RawText(Task):
         return self.live([" ".join(self.src_dict[i] for i in ids if i != self.src_dict.eos())])[0]
 
     def _recall_syntax(self, ids):
-        """The tree of a line that fairseq-interactive read, by its token ids; equal ones in the order of the lines."""
+        """Look up the tree of a line of fairseq-interactive by its token ids; equal lines take theirs in order."""
         queue = self._pending.get(tuple(ids))
         return queue.popleft() if queue else self._parse_ids(ids)
 
@@ -229,7 +229,7 @@ class RawText(Task):
         self.learn_source_words(texts)
         tokens, lengths = super().get_interactive_tokens_and_lengths(texts, lambda text: text)
         self.attach_syntax(texts, tokens)
-        # a buffer is translated before the next is read; what is left of it was too long and skipped
+        # each buffer is translated before the next is read: lines still pending were too long, and skipped
         self._pending.clear()
         for ids in tokens:
             if self.required_inputs:
@@ -237,7 +237,7 @@ class RawText(Task):
         return tokens, lengths
 
     def build_dataset_for_inference(self, src_tokens, src_lengths, constraints=None):
-        """As in fairseq, padded on the side that `--left-pad-source` says.
+        """As in fairseq, padded on the side set by `--left-pad-source`.
 
         Not shuffled: sentences of the same token ids (repeated, or told apart by unknown words only) must be
         translated in their order, in which `inference_step` gets their trees; batches keep it, too.
@@ -250,7 +250,7 @@ class RawText(Task):
         )
 
     def inference_step(self, generator, models, sample, prefix_tokens=None, constraints=None):
-        """Translate a batch; one that was made of raw text gets its trees here.
+        """Translate a batch; batches of raw text get their trees here.
 
         fairseq-interactive passes on tokens and lengths of a batch and nothing else, so trees cannot come with it.
         """

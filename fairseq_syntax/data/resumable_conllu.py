@@ -1,4 +1,4 @@
-"""A CoNLL-U file that is made in chunks: a run that is stopped or killed can be resumed."""
+"""CoNLL-U files written in chunks, so that a run that was stopped or killed can be resumed."""
 
 import json
 import shutil
@@ -12,26 +12,26 @@ from ..trees.conllu import TreeFormatError
 
 @contextmanager
 def chunks_of(output: Path, settings: dict) -> Iterator[Path]:
-    """The folder `output`.chunks; its files NUMBER.conllu become `output` when the block ends without an error.
+    """The folder `output`.chunks; its files NUMBER.conllu are joined to `output` if the block ends without an error.
 
-    A file has its name when it is whole, so those that are there need not be made again.
+    Files in it are complete, so they need not be made again.
 
     Args:
-        output: the file to be, gzipped if it ends in `.gz`.
-        settings: what the trees depend on: the text, and how it is parsed.
+        output: path of the final file, gzipped if it ends in `.gz`.
+        settings: of the text and the parser, on which the trees depend.
 
     Raises BlockingIOError: another process is writing it; TreeFormatError: it was begun with other settings.
     """
     folder = Path(f"{output}.chunks")
     folder.mkdir(parents=True, exist_ok=True)
-    said, text = folder / "settings.json", json.dumps(settings)
+    stored, text = folder / "settings.json", json.dumps(settings)
     with locked(folder, output):
-        if any(folder.glob("[0-9]*.conllu")) and said.read_text(encoding="utf-8") != text:
+        if any(folder.glob("[0-9]*.conllu")) and stored.read_text(encoding="utf-8") != text:
             raise TreeFormatError(
-                f"{folder}: was begun with another text or other settings ({said.read_text(encoding='utf-8')}); run "
+                f"{folder}: was begun with another text or other settings ({stored.read_text(encoding='utf-8')}); run "
                 "with the same ones to resume, or delete it to start over"
             )
-        with written(str(said)) as file:
+        with written(str(stored)) as file:
             file.write(text)
         yield folder
         with staged_bytes(output) as joined:

@@ -1,4 +1,4 @@
-"""The splits of data directories: looked at before fairseq loads them, and their trees."""
+"""Splits of data directories: checks before fairseq loads them, and their trees."""
 
 import itertools
 import logging
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 def check_directories(data: str) -> None:
-    """Raise an error unless `data` names data directories of the same dictionaries, separated as fairseq does."""
+    """Raise an error unless `data`, fairseq's list of data directories, has the same dictionaries in all."""
     if not data:
         raise ValueError("no data directory is given; name the one that preprocessing wrote")
     paths = utils.split_paths(data)
@@ -32,7 +32,7 @@ def check_directories(data: str) -> None:
         raise FileNotFoundError(
             f"{paths[0]}: no dict.*.txt; not a directory that fairseq-preprocess or fairseq-syntax preprocess wrote"
         )
-    # every directory is read by the words and tags of the first
+    # all directories are read with the dictionaries of the first
     for used in Path(paths[0]).glob("dict.*.txt"):
         for path in (Path(folder, used.name) for folder in paths[1:]):
             if symbols_of(path) not in (None, symbols_of(used)):
@@ -58,9 +58,9 @@ def check_split(task, split: str, epoch: int, combine: bool) -> str:
     source, target = task.cfg.source_lang, task.cfg.target_lang
     listed = (read_manifest(data_path, source, target) or {}).get("sha256", ())
     for name in listed:
-        of_split = name.startswith(f"{split}.") or (combine and re.match(rf"{re.escape(split)}\d+\.", name))
-        # our arrays are looked at when they are asked for
-        if of_split and name.count(".") < 4 and not Path(data_path, name).is_file():
+        in_split = name.startswith(f"{split}.") or (combine and re.match(rf"{re.escape(split)}\d+\.", name))
+        # our own arrays are checked when they are opened
+        if in_split and name.count(".") < 4 and not Path(data_path, name).is_file():
             raise TreeFormatError(
                 f"{Path(data_path, name)}: not found, though {manifest_path('', source, target)} lists it; {AGAIN}"
             )
@@ -76,7 +76,7 @@ def load_syntax(task, data_path: str, split: str, combine: bool) -> SplitSyntax 
     """The trees of a split, with those of train1, train2, … if these are read with it.
 
     Args:
-        task: of translation, which says what it needs: see `task.SyntaxTranslationTask`.
+        task: a `task.SyntaxTranslationTask`, whose models set the inputs needed.
         data_path, combine: as in `check_split`.
 
     Returns None if nothing is needed, or there are no trees and the models can do without. Raises TreeFormatError:
@@ -110,7 +110,7 @@ def load_syntax(task, data_path: str, split: str, combine: bool) -> SplitSyntax 
 
 
 def open_syntax(data_path, split: str, languages: tuple[str, str], manifest: dict, inputs, tags) -> SplitSyntax:
-    """The trees of a split, which have the checksums of the manifest.
+    """Open the trees of a split after comparing their checksums with the manifest.
 
     Args:
         inputs: see `SplitSyntax`.

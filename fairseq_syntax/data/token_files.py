@@ -15,12 +15,12 @@ from .collating import EOS
 AGAIN = "preprocess again, or copy it again"
 CHANGED = "changed since it was written; copy it again, or preprocess again"
 
-# fairseq gives names of files to a shell
+# fairseq passes file names to a shell
 compat.repair_fairseq()
 
 
 def load_dictionary(path: str | Path, make=Dictionary.load) -> Dictionary:
-    """A dictionary of fairseq.
+    """Load a dictionary of fairseq.
 
     Args:
         make: loads it from a path.
@@ -75,7 +75,7 @@ def split_languages(data_path: str | Path, split: str, source: str, target: str)
 
 
 def check_text(tokens: ArrayReader, dictionary: Dictionary, path: Path) -> None:
-    """Raise TreeFormatError, naming the first line that differs, unless ids are of this text."""
+    """Raise TreeFormatError, naming the first line that differs, unless the ids encode this text."""
     sentences = (tokens[i][:-1].tolist() for i in range(len(tokens)))
     pairs = itertools.zip_longest(token_lines(path), sentences, fillvalue=(0, ""))
     for number, ((_, line), ids) in enumerate(pairs, 1):
@@ -93,7 +93,7 @@ def check_tokens(
     Args:
         dictionaries: of each language.
 
-    Returns language -> token ids, of what is there in fairseq's mmap format.
+    Returns language -> token ids, for files in fairseq's mmap format.
     """
     prefixes = split_languages(data_path, split, source, target)
     if prefixes and source not in prefixes:

@@ -18,7 +18,7 @@ LONGEST = 1024
 
 
 def length_table(source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """log p(L_y | L_x), relative frequencies in sentence pairs; `FORBIDDEN` for pairs of lengths that none has.
+    """log p(L_y | L_x), relative frequencies in sentence pairs; `FORBIDDEN` for unseen pairs of lengths.
 
     Rows of source lengths without counts are 0, so that they have no prior.
 

@@ -1,4 +1,4 @@
-"""Options of the search that a model's scores were measured with: `generation.json` beside its checkpoint."""
+"""Search options of a model's published scores: `generation.json` beside its checkpoint."""
 
 import json
 import shlex
@@ -15,7 +15,7 @@ _DEFAULTS = {name: value for name, value in vars(GenerationConfig()).items() if 
 
 
 def write_search(folder: Path, options: str | dict) -> None:
-    """Keep options of fairseq-generate, as on its command line or by name: numbers and switches of the search."""
+    """Write the search options (numbers and switches) of fairseq-generate, from its command line or by name."""
     if isinstance(options, str):
         parser = ArgumentParser()
         gen_parser_from_dataclass(parser, GenerationConfig())
@@ -26,14 +26,14 @@ def write_search(folder: Path, options: str | dict) -> None:
 
 
 def read_search(folder: str | Path) -> dict:
-    """The options in a folder, by name; none if it has no file. Raises ValueError: the file is not one of these."""
+    """Read the search options in a folder, by name; {} without a file. Raises ValueError: the file is invalid."""
     path = Path(folder, FILE)
     if not path.is_file():
         return {}
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if all(type(value) in (int, float, type(_DEFAULTS[name])) for name, value in found.items()):
-            return found
+        options = json.loads(path.read_text(encoding="utf-8"))
+        if all(type(value) in (int, float, type(_DEFAULTS[name])) for name, value in options.items()):
+            return options
     except (ValueError, KeyError, AttributeError, RecursionError):
         pass
     raise ValueError(f'{path}: has no options of a search, such as {{"beam": 5}}; remove it')

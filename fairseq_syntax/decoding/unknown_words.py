@@ -53,7 +53,7 @@ class AligningGenerator(SequenceGenerator):
         )
         attention = torch.cat([hypothesis["attention"] for hypothesis in hypotheses], dim=1)
         words = strongest_words(attention, sentence, tokens, self.pad).cpu().split(lengths)
-        # drops what fairseq does not print, which would shift all later words
+        # drop tokens that fairseq does not print, which would shift all later words
         silent = torch.tensor(sorted((self.symbols_to_strip_from_output | {self.tgt_dict.bos()}) - {self.eos}))
         for hypothesis, aligned in zip(hypotheses, words, strict=True):
             hypothesis["alignment"] = aligned[~torch.isin(hypothesis["tokens"].cpu(), silent)]

@@ -163,9 +163,9 @@ def resampled(statistics: np.ndarray, scores: Scores, resamples: int = 10000, se
     return np.stack([scores(_sums(often, run)) for run in statistics])
 
 
-def interval(values: np.ndarray, share: float = 0.95) -> tuple[float, float]:
-    """The percentile interval that contains a share of the values, with as many below it as above."""
-    low, high = np.quantile(values, [(1 - share) / 2, (1 + share) / 2])
+def interval(values: np.ndarray) -> tuple[float, float]:
+    """The 95 % percentile interval: as many values are below it as above."""
+    low, high = np.quantile(values, [(1 - 0.95) / 2, (1 + 0.95) / 2])
     return float(low), float(high)
 
 

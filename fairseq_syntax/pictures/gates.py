@@ -27,13 +27,13 @@ class GatedSentence:
 
 
 _SIZE, _PAD, _ROW = 9.0, 3.0, 17.0  # font size, padding of tokens and distance of lines, in points
-_NAMES = 54.0  # width in points of the names of lines
+_WIDTH, _NAMES = 460.0, 54.0  # width in points of the picture, and of the names of lines
 
 
-def draw_gates(sentences: Sequence[GatedSentence], width: float = 460.0):
+def draw_gates(sentences: Sequence[GatedSentence]):
     """A figure of target sentences with every token coloured by its norm, from 0, and a colour bar.
 
-    The highest norm of a sentence is in bold, and its source in grey above it. The picture is `width` points wide;
+    The highest norm of a sentence is in bold, and its source in grey above it. The picture is `_WIDTH` points wide;
     longer sentences are broken. The gids of the source tokens of sentence N, from 0, begin with `source-N-`.
     """
     norms = np.concatenate([sentence.norms for sentence in sentences]) if sentences else np.zeros(1)
@@ -49,20 +49,20 @@ def draw_gates(sentences: Sequence[GatedSentence], width: float = 460.0):
             # the source as running text: its words are not above those of the translation
             pad, gap = (0.0, _SIZE * 0.4) if looks is source else (_PAD, _PAD)
             for token, (middle, line), look in zip(
-                tokens, wrapped(tokens, _SIZE, width - _NAMES, gap, pad, "bold"), looks, strict=True
+                tokens, wrapped(tokens, _SIZE, _WIDTH - _NAMES, gap, pad, "bold"), looks, strict=True
             ):
                 places.append((token, _NAMES + middle, row + line, look))
             row = places[-1][2] + 1 if tokens else row
         row += 0.5
     height = (row + 1.6) * _ROW
-    figure = plt.figure(figsize=(width / 72, height / 72))
+    figure = plt.figure(figsize=(_WIDTH / 72, height / 72))
     axis = figure.add_axes((0, 0, 1, 1))
-    axis.set(xlim=(0, width), ylim=(height, 0))  # one unit is one point, downwards
+    axis.set(xlim=(0, _WIDTH), ylim=(height, 0))  # one unit is one point, downwards
     axis.axis("off")
     style = dict(fontsize=_SIZE, ha="center", va="center", parse_math=False)
     for text, middle, row, look in places:
         axis.text(middle, (row + 0.5) * _ROW, shown(text), **(style | look))
-    _draw_colour_bar(figure, width, height, high)
+    _draw_colour_bar(figure, height, high)
     return figure
 
 
@@ -75,10 +75,10 @@ def _look(dark: float, highest: bool) -> dict:
     }
 
 
-def _draw_colour_bar(figure, width: float, height: float, high: float) -> None:
+def _draw_colour_bar(figure, height: float, high: float) -> None:
     """Draw a bar of colours and norms along the lower edge."""
     ends = [[c / 255 for c in _colour(darkness)] for darkness in (0.0, 1.0)]
-    bar = figure.add_axes((_NAMES / width, 0.9 * _ROW / height, 0.4, 0.4 * _ROW / height))
+    bar = figure.add_axes((_NAMES / _WIDTH, 0.9 * _ROW / height, 0.4, 0.4 * _ROW / height))
     colours = ScalarMappable(Normalize(0, high or 1.0), LinearSegmentedColormap.from_list("gate", ends))
     figure.colorbar(colours, cax=bar, orientation="horizontal")
     bar.tick_params(labelsize=_SIZE - 2)

@@ -25,16 +25,16 @@ def _manifest() -> dict[str, dict[str, str]]:
 
 
 def names() -> list[str]:
-    """What can be given to `folder`."""
+    """Names of the bundled models."""
     return sorted(_manifest())
 
 
 @cache
 def folder(name: str) -> Path:
-    """Where a model is: `model.pt`, and its dictionaries.
+    """Folder of a model: `model.pt`, and its dictionaries.
 
-    Raises ValueError: there is none of this name, this installation is a wheel without it, or a file is not what it was
-    when it was published.
+    Raises ValueError: there is none of this name, this installation is a wheel without it, or a file is not the
+    published one.
     """
     if name not in _manifest():
         raise ValueError(f"{name}: no bundled model has this name; choose from {', '.join(names())}")

@@ -56,9 +56,9 @@ def find_checkpoints(inputs: list[str], first: int | None = None, last: int | No
 
 
 def mean_of(paths: Iterable[Path]) -> dict[str, Tensor]:
-    """The mean of the parameters of checkpoints, in their data types; integers and the like are those of the first.
+    """Mean parameters of checkpoints, in their data types; tensors of integers are those of the first.
 
-    Tensors that are one in all checkpoints stay one. Raises ValueError: the checkpoints are not of one model.
+    Tensors that share memory in all checkpoints still do. Raises ValueError: the checkpoints are not of one model.
     """
     first, expected, parameters, sums, count = None, {}, {}, {}, 0
     for path in paths:
@@ -66,14 +66,14 @@ def mean_of(paths: Iterable[Path]) -> dict[str, Tensor]:
         state = open_checkpoint(path)
         check_state(state, path)
         tensors, options = state["model"], options_of(state)
-        found = {"architecture": options.get("arch") or options.get("_name")}
-        found |= {name: f"{tuple(tensor.shape)} {tensor.dtype}" for name, tensor in tensors.items()}
+        types = {"architecture": options.get("arch") or options.get("_name")}
+        types |= {name: f"{tuple(tensor.shape)} {tensor.dtype}" for name, tensor in tensors.items()}
         if first is None:
-            first, expected, parameters = path, found, dict(tensors)
-        for name in [*expected, *found]:
-            if found.get(name) != expected.get(name):
+            first, expected, parameters = path, types, dict(tensors)
+        for name in [*expected, *types]:
+            if types.get(name) != expected.get(name):
                 raise ValueError(
-                    f"{path}: not of the same model as {first}: {name} is {found.get(name)}, not {expected.get(name)}; "
+                    f"{path}: not of the same model as {first}: {name} is {types.get(name)}, not {expected.get(name)}; "
                     "average checkpoints of one training"
                 )
         for name, tensor in tensors.items():

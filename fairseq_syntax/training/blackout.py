@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class BlackOutConfig(CrossEntropyCriterionConfig):
-    """Options of fairseq's cross_entropy, and of the noise words."""
+    """Options of fairseq's cross_entropy, and of noise words."""
 
     blackout_k: int = option(2000, "noise words drawn for every target word", "[1, inf)")
     blackout_alpha: float = option(

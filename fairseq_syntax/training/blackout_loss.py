@@ -87,7 +87,7 @@ def blackout_loss(target: Tensor, noise: Tensor) -> Tensor:
     rejections = -torch.log1p(-(others - total.unsqueeze(-1)).exp())
     rejected = rejections.sum(dim=-1)
     if_target_leads = below + rejected
-    # the best of the noise: -log(1 - p) = softplus(margin); and the target among `others` is not rejected
+    # the best noise word: -log(1 - p) = softplus(margin); the target among `others` is not rejected
     if_noise_leads = (total - target) + above + rejected - rejections.gather(-1, place.unsqueeze(-1)).squeeze(-1)
     return torch.where(target_leads, if_target_leads, if_noise_leads)
 
@@ -96,7 +96,7 @@ def _shared_scores(features: Tensor, target: Tensor, words: Tensor, layer: Outpu
     """Scores of targets (G, T) and noise (G, T, K), for features (G, T, C) of G groups that share words (G, K)."""
     ids = torch.cat([words, target], dim=1)
     sizes = [words.shape[1], target.shape[1]]
-    # one look-up for both, because each has a gradient of the size of the whole matrix
+    # one look-up for both, because every look-up has a gradient of the size of the matrix
     noise_rows, target_rows = F.embedding(ids, layer.weight).to(features.dtype).split(sizes, dim=1)
     offsets = log_q[ids]
     if layer.bias is not None:
@@ -122,7 +122,7 @@ def sampled_losses(
     Args:
         features: (B, T, C) input of the output layer.
         target: (B, T) word ids.
-        counted: (B, T) True at N targets, False at padding.
+        counted: (B, T), True at N targets, False at padding.
         size: number K of noise words per target.
         share: one sample for the batch, or per sentence.
     """

@@ -1,4 +1,4 @@
-"""A warning if a model is trained with the wrong criterion."""
+"""Warning of a model trained with the wrong criterion."""
 
 import logging
 from typing import Optional
@@ -7,7 +7,7 @@ logger = logging.getLogger(__name__)
 
 
 class TrainingSteps:
-    """Mixin of tasks that warns of a criterion with which a model learns nothing from trees."""
+    """Mixin of tasks that warns if the criterion does not use trees and the model needs one that does."""
 
     _wanted_criterion: Optional[str] = None
 

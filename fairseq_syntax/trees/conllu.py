@@ -58,13 +58,13 @@ class Sentence:
         if not self.ranges:
             return self
         starts = {first: (last, form) for first, last, form in self.ranges}
-        node_of_word: list[int] = []
+        nodes: list[int] = []
         members: list[list[int]] = []
         forms: list[str] = []
         word = 0
         while word < len(self):
             last, form = starts.get(word, (word, self.forms[word]))
-            node_of_word += [len(forms)] * (last - word + 1)
+            nodes += [len(forms)] * (last - word + 1)
             members.append(list(range(word, last + 1)))
             forms.append(form)
             word = last + 1
@@ -73,7 +73,7 @@ class Sentence:
         for words in members:
             top = min(words, key=depths.__getitem__)
             head = self.heads[top]
-            heads.append(node_of_word[head] if head >= 0 else head)
+            heads.append(nodes[head] if head >= 0 else head)
             deprels.append(self.deprels[top])
             upos.append(self.upos[top])
         return Sentence(forms, heads, deprels, upos, [], self.comments, self.line)
@@ -147,7 +147,7 @@ def read_blocks(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str
 
 
 def _in_order(line: str, columns: list[str], place: str) -> str:
-    """A row with these columns in those of CoNLL-U."""
+    """Reorder a row with these columns to the columns of CoNLL-U."""
     values = line.split("\t")
     row = dict(zip(columns, values, strict=False))
     if len(values) != len(columns) or not {"ID", "FORM", "HEAD"} <= row.keys():

@@ -13,7 +13,7 @@ from .universal_dependencies import universal_labels
 
 
 class Quota:
-    """Spreads a share of the words over sentences so that the share of the whole corpus is exact to one word.
+    """Quota of words to change in each sentence, so that the share of the whole corpus is exact to one word.
 
     Attributes:
         seen: number of words so far.
@@ -108,7 +108,7 @@ KINDS: dict[str, Callable[[int, random.Random], list[int]]] = {
 
 
 class Perturbation:
-    """Makes the trees of a corpus worse, one sentence after the other.
+    """Perturbation of the trees of a corpus, sentence by sentence.
 
     `reattach` is a share of the words, 0 to 1. Each sentence has its own random generator and so does not depend on the
     draws for earlier ones.
@@ -118,8 +118,7 @@ class Perturbation:
         self.reattach, self.seed = Quota(reattach), seed
 
     def __call__(self, number: int, before: Sentence, kind: str | None = None) -> Sentence:
-        """The sentence with this number, from 0, and a new tree: one of `KINDS`, if it is given, before words are
-        reattached.
+        """Perturb the tree of a sentence, numbered from 0: replace it by one of `KINDS`, if set, then reattach words.
 
         Raises TreeFormatError: the tree has no root, or several.
         """

@@ -68,7 +68,7 @@ def piece_heads(heads: np.ndarray, word_of_token: np.ndarray) -> np.ndarray:
     if (heads == UNPARSED).any():
         return np.full(len(words), -1)
     first, _ = word_spans(words)
-    head_of_token = first[words]
+    token_heads = first[words]
     # word J is EOS, and so is index -1
-    head_of_token[first] = first[np.append(heads, ROOT)]
-    return head_of_token
+    token_heads[first] = first[np.append(heads, ROOT)]
+    return token_heads

@@ -1,4 +1,4 @@
-"""From subwords back to words."""
+"""Conversion of subwords to words."""
 
 import re
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from .text import TreeFormatError, quoted
 
 
 class SubwordType(StrEnum):
-    """How the words of a text are split into subwords."""
+    """Schemes for splitting the words of a text into subwords."""
 
     subword_nmt = "subword_nmt"  # `@@` ends every piece of a word except the last; plain words need no other type
     sentencepiece = "sentencepiece"  # `▁` begins every word
@@ -62,7 +62,7 @@ def join_subwords(tokens: list[str], subword_type: str) -> tuple[list[str], list
 
 
 def without_joiners(words: Iterable[str]) -> list[str]:
-    """Words as trees have them."""
+    """Remove joiners, which words of trees do not have."""
     return [word.replace(JOINER, "") or word for word in words]
 
 

@@ -25,7 +25,7 @@ class TreeFormatError(ValueError):
 
 
 def visible(text: str) -> str:
-    """A text with characters that move the cursor, or turn the direction of writing, as escapes such as \\x1b."""
+    """Escape, as \\x1b, characters that move the cursor or change the direction of writing."""
     return _INVISIBLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
@@ -97,10 +97,10 @@ def refuse_spaces(line: str, place: str) -> None:
 
 def refuse_symbols(line: str, place: str) -> None:
     """Raise TreeFormatError if a word of a line is spelled like a symbol of fairseq's dictionaries, such as <pad>."""
-    found = SYMBOLS.intersection(line.split()) if "<" in line else ()
-    if found:
+    words = SYMBOLS.intersection(line.split()) if "<" in line else ()
+    if words:
         raise TreeFormatError(
-            f"{place}: the word {min(found)} is a symbol of fairseq's dictionaries; remove it, or write it in another "
+            f"{place}: the word {min(words)} is a symbol of fairseq's dictionaries; remove it, or write it in another "
             "way, such as &lt;…&gt;"
         )
 

@@ -91,15 +91,15 @@ def directed(scores, query, net, distances, *, window=4.0, sigma=None, gradient=
     return list(weights), place
 
 
-def unit_of(word, heads, size=10):
-    """Words in the dependency unit of a word: parent, siblings, children; no more than `size`."""
+def unit_of(word, heads):
+    """Words in the dependency unit of a word: parent, siblings, children; no more than 10."""
     if heads[word] == -2:
         return []
     parent = [heads[word]] if heads[word] >= 0 else []
     siblings = [other for other, head in enumerate(heads) if head == heads[word] and other != word]
     children = [other for other, head in enumerate(heads) if head == word]
     others = siblings + children
-    while len(parent + others) > size:
+    while len(parent + others) > 10:
         others.remove(max(others, key=lambda other: (abs(other - word), other)))
     return parent + others
 

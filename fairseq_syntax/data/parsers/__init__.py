@@ -1,7 +1,7 @@
 """Parsers of raw text: words in, dependency trees out.
 
-A parser is a file of this folder, which has its name, or a module in `MODULES`. Nothing is imported before it is asked
-for. The module defines
+A parser is the file of its name in this folder, or a module in `MODULES`, which is imported when the parser is loaded.
+The module defines
 
     READS          the fields of `ParserOptions` that it reads
     NEEDS          those of them that must be given (may be left out)
@@ -37,7 +37,7 @@ def _option(help: str):
 
 @dataclass
 class ParserOptions:
-    """Options of all parsers; each reads some of them."""
+    """Options of all parsers, each of which reads some."""
 
     parser_model: Optional[str] = _option(
         "model of the parser. stanza: file of a dependency parser, with --parser-tagger, instead of the language's; "
@@ -53,11 +53,11 @@ class ParserOptions:
 
 
 class Parser(Protocol):
-    """Anything that makes dependency trees of tokenised sentences.
+    """Protocol of dependency parsers of tokenised sentences.
 
     It may have attributes: `longest`, the number of words that it reads at most; `in_turn`, True if it returns the
     trees of equal sentences one after the other, so that a second call returns others; `withholds`, True if it returns
-    sentences without a parse on purpose; `without_tags`, a method that spares it tags, where nobody reads them.
+    sentences without a parse on purpose; `without_tags`, a method to call, to save time, if tags are not needed.
     """
 
     def parse(self, sentences: list[list[str]]) -> list[Sentence]:
@@ -69,7 +69,7 @@ class Parser(Protocol):
 
 
 def find_parsers() -> dict[str, str]:
-    """Name of every parser -> its module. Ours stand before those of other packages of the same name."""
+    """Parser names -> modules. Ours take precedence over parsers of the same name in other packages."""
     return dict(sorted(({point.name: point.value for point in entry_points(group=GROUP)} | MODULES).items()))
 
 
@@ -101,7 +101,7 @@ def load_parser(name: str, options: ParserOptions, language: str | None = None) 
 
 
 def made_tree(program: str, words: list[str], forms: list[str], heads: list[int], labels, tags) -> Sentence:
-    """The tree that a program made of `words`; TreeFormatError if it stands over other words."""
+    """The tree from a parser's output. Raises TreeFormatError: its `forms` are not the `words` of the text."""
     if forms != words:
         raise TreeFormatError(
             f"sentence {quoted(' '.join(words))}: {program} changed its words ({quoted(' '.join(forms))}); "
@@ -111,6 +111,6 @@ def made_tree(program: str, words: list[str], forms: list[str], heads: list[int]
 
 
 def first_line(error: Exception) -> str:
-    """What another program says, in one line for the end of a message."""
+    """An error of another program in one line, for the end of a message."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text if len(text) <= 150 else text[:150] + '…'}"

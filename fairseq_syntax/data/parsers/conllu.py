@@ -1,4 +1,4 @@
-"""Trees of a CoNLL-U file that stands beside the text."""
+"""Trees from a CoNLL-U file, parsed beforehand."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,12 +15,12 @@ def load(options: ParserOptions) -> Parser:
 
 
 class ConlluParser:
-    """Trees from a CoNLL-U file that was made beforehand, looked up by their words; about 3 kB of memory a sentence.
+    """Parser that looks up the words of a sentence in a CoNLL-U file; takes about 3 kB of memory per tree.
 
-    A sentence is found by its words, or by its surface tokens where the file has multi-word ranges ("im" = "in" +
-    "dem"), and as well by the words between spaces where some hold spaces ("10 000"). Where the same words occur
-    several times, their trees are given out in the order of the file, over all calls of `parse`, and the last one
-    again and again; so a text parsed once from top to bottom gets its own trees.
+    A sentence is found by its words, by its surface tokens if the file has multi-word ranges ("im" = "in" + "dem"), or
+    by the parts of words that hold spaces ("10 000"). If several trees have the same words, calls of `parse` return
+    them in the order of the file, and then the last one repeatedly; so a text parsed once from top to bottom gets its
+    own trees.
 
     Raises TreeFormatError: a tree is broken.
     """

@@ -1,4 +1,4 @@
-"""No parse: text as it is, for models that translate with and without one."""
+"""No parser, for models that translate with and without a parse."""
 
 from ...trees.conllu import Sentence, without_parse
 from . import Parser, ParserOptions
@@ -12,7 +12,7 @@ def load(options: ParserOptions) -> Parser:
 
 
 class NoParser:
-    """Gives every sentence the absence of a parse, which is not an error where it was asked for."""
+    """Parser that leaves every sentence without a parse, which causes no warning."""
 
     withholds = True
 

@@ -9,7 +9,7 @@ from . import Parser, ParserOptions, first_line, made_tree
 READS = ("parser_model", "parser_device")
 NEEDS = ("parser_model",)
 
-# what takes time, or cuts the sentence, and says nothing of its tree
+# components that take time or split sentences, and do not change trees
 _UNUSED = ["ner", "entity_linker", "lemmatizer", "trainable_lemmatizer", "textcat", "senter", "sentencizer"]
 _UPOS = frozenset("ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split())
 
@@ -20,9 +20,9 @@ def load(options: ParserOptions) -> Parser:
 
 
 class SpacyParser:
-    """A pipeline of spaCy (Honnibal et al. 2020), on words and sentences that are never split again.
+    """A pipeline of spaCy (Honnibal et al. 2020) that splits neither words nor sentences.
 
-    Labels are those of the pipeline: Universal Dependencies, except of spaCy's English and German pipelines. Every tree
+    Labels are those of the pipeline: Universal Dependencies, except in spaCy's English and German pipelines. Every tree
     has one root: where spaCy finds several, those after the first hang on it as `parataxis`, as in a treebank of
     Universal Dependencies. Tags that are none of UD's are `X`.
 
@@ -61,7 +61,7 @@ class SpacyParser:
 
         trees = [Sentence([], [], [], []) for _ in sentences]
         filled = [i for i, words in enumerate(sentences) if words]
-        # told that a sentence starts nowhere else, the parser does not cut it
+        # the parser does not split a sentence if no other word is marked as a start
         documents = (
             Doc(self._pipeline.vocab, sentences[i], sent_starts=[word == 0 for word in range(len(sentences[i]))])
             for i in filled
@@ -72,7 +72,7 @@ class SpacyParser:
 
 
 def _tree(document, words: list[str]) -> Sentence:
-    """Our tree of a document of spaCy."""
+    """Convert a document of spaCy to our tree."""
     heads = [ROOT if token.head.i == token.i else token.head.i for token in document]
     labels = [token.dep_ or "dep" for token in document]
     first, *others = [i for i, head in enumerate(heads) if head == ROOT]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 READS = ("parser_language", "parser_dir", "parser_tagger", "parser_model", "parser_device")
 
-_CHUNK = 500  # sentences a call; Stanza is fastest on some hundred of about one length
+_CHUNK = 500  # sentences per call; Stanza is fastest on a few hundred of similar length
 
 
 def load(options: ParserOptions) -> Parser:
@@ -30,10 +30,10 @@ def load(options: ParserOptions) -> Parser:
 
 
 class StanzaParser:
-    """Stanza's tagger and dependency parser (Qi et al. 2020), on words that are never split again.
+    """Stanza's tagger and dependency parser (Qi et al. 2020), which splits no words here.
 
-    The models are loaded at the first sentence, not before, by `torch.load(weights_only=True)`: a file can hold no
-    code. About 2,000 to 3,000 words a second on one CPU thread with the small models of the tests.
+    The models are loaded with the first sentence, by `torch.load(weights_only=True)`, so they cannot run code. Speed:
+    2,000 to 3,000 words a second on one CPU thread with the small models of the tests.
 
     Args:
         language: code of the language, such as "en". Its default models are downloaded when they are missing. With
@@ -68,7 +68,7 @@ class StanzaParser:
         the scores and so, in a near tie, a tree.
         """
         trees = [Sentence([], [], [], []) for _ in sentences]
-        # Stanza fails on empty sentences, and is fast on sentences of one length
+        # Stanza fails on empty sentences, and is fast on sentences of equal length
         order = sorted((i for i, words in enumerate(sentences) if words), key=lambda i: len(sentences[i]))
         if not order:
             return trees
@@ -85,7 +85,7 @@ class StanzaParser:
             import stanza
         except ImportError as error:
             raise TreeFormatError(f"stanza cannot be imported ({error}); run: pip install 'stanza>=1.15,<2'") from None
-        # urllib3 is what downloads
+        # urllib3 downloads the models
         for name in ("stanza", "urllib3"):
             logging.getLogger(name).setLevel(logging.WARNING)
         options = dict(
@@ -114,7 +114,7 @@ class StanzaParser:
                 f"{self.device or 'auto'}, or download them; give files that Stanza trained without pre-trained "
                 'vectors (--parser-tagger, --parser-model), or, with a network connection, run: python -c "import '
                 f'stanza; stanza.download({arguments})" and copy the folder. It says {_describe(error)}'
-            ) from None  # torch would advise otherwise
+            ) from None  # torch advises to load it unsafely
 
     def _load_files(self, options: dict) -> "stanza.Pipeline":
         import stanza
@@ -137,13 +137,13 @@ class StanzaParser:
 
 def _describe(error: Exception) -> str:
     if isinstance(error, UnpicklingError) or "weights_only" in str(error):
-        # torch says how to load it unsafely
+        # torch's message says how to load it unsafely
         return "not a model of Stanza: it cannot be unpickled"
     return first_line(error)
 
 
 def _tree(result, words: list[str]) -> Sentence:
-    """Our tree of a sentence of Stanza."""
+    """Convert a sentence of Stanza to our tree."""
     return made_tree(
         "Stanza",
         words,

@@ -1,1 +1,1 @@
-"""From raw text to the pieces that a model reads, and back: said once, and stored with the data."""
+"""Conversion of raw text to the pieces that a model reads, and back, by settings stored with the data."""

@@ -1,4 +1,4 @@
-"""What tells that raw text is not prepared as the training text was."""
+"""Detection of raw text that was not prepared as the training text was."""
 
 import logging
 import math
@@ -12,7 +12,7 @@ _SINGLE = re.compile(r"(?<!\S)\u2581?\w(@@)?(?!\S)")
 ENOUGH = 300
 """Tokens before anything is said."""
 UNKNOWN, MORE = 0.1, 0.05
-"""Share of unknown tokens, and what other shares may exceed those of training by, besides three standard errors."""
+"""Limit of the share of unknown tokens, and of the excess of other shares, besides three standard errors."""
 CAUSES = {
     "unknown": "is it of another language, in another case, or cut in another way?",
     "single characters": "is it of another language or script, with escapes (&apos;), or cut into subwords already?",
@@ -20,7 +20,7 @@ CAUSES = {
 
 
 def shares(texts: Iterable[str]) -> dict[str, float]:
-    """Of sentences in pieces: single characters, letters and digits, per piece."""
+    """Share of single letters and digits among the pieces of sentences, by name."""
     total = single = 0
     for text in texts:
         total += len(text.split())
@@ -29,10 +29,9 @@ def shares(texts: Iterable[str]) -> dict[str, float]:
 
 
 class Guard:
-    """Counts the tokens of raw text, and warns once of what is far more frequent than in training.
+    """Counter of the tokens of raw text that warns once if a kind is far more frequent than in training.
 
-    `usual` are the shares of the training text, see `shares`; where they are not known, only unknown tokens
-    count.
+    `usual` are the shares of the training text, see `shares`; without them, only unknown tokens count.
     """
 
     def __init__(self, usual: Mapping[str, float]):
@@ -41,7 +40,7 @@ class Guard:
         self._total = self._unknown = 0
 
     def count(self, texts: list[str], unknown: int) -> None:
-        """Count sentences in pieces, with so many unknown ones among them."""
+        """Count the pieces of sentences, `unknown` of which are unknown."""
         if self._total >= ENOUGH:
             return
         self._texts += texts
@@ -50,11 +49,11 @@ class Guard:
         if self._total < ENOUGH:
             return
         now = shares(self._texts)
-        found = {"unknown": (self._unknown / self._total, UNKNOWN)}
+        limits = {"unknown": (self._unknown / self._total, UNKNOWN)}
         for name in self.usual.keys() & now.keys():
             before = self.usual[name]
-            found[name] = now[name], before + MORE + 3 * math.sqrt(before * (1 - before) / self._total)
-        for name, (share, most) in found.items():
+            limits[name] = now[name], before + MORE + 3 * math.sqrt(before * (1 - before) / self._total)
+        for name, (share, most) in limits.items():
             if share > most:
                 usual = f", in training {100 * self.usual[name]:.0f} %" if name in self.usual else ""
                 logger.warning(

@@ -22,11 +22,11 @@ _OWN = {"ku": "kmr", "bua": "bxr", "se": "sme", "fil": "tl"}
 
 @dataclass(frozen=True)
 class Language:
-    """What a code means.
+    """A language and its script.
 
     Attributes:
         code: the shortest one: zh for zh_CN, zho_Hans and cmn.
-        script: in which the language is written, unless the code says another; ISO 15924.
+        script: the one in the code, or else the usual one of the language; ISO 15924.
     """
 
     code: str
@@ -34,17 +34,17 @@ class Language:
 
     @property
     def spaced(self) -> bool:
-        """Whether there are spaces between words."""
+        """True if words are separated by spaces."""
         return self.script not in UNSPACED
 
     @property
     def own(self) -> str:
-        """The code that spaCy and Stanza have."""
+        """The code in spaCy."""
         return _OWN.get(self.code, self.code)
 
     @property
     def stanza(self) -> str:
-        """The code that Stanza has."""
+        """The code in Stanza."""
         return "zh-hant" if (self.code, self.script) == ("zh", "Hant") else self.own
 
     @property
@@ -63,16 +63,16 @@ class Language:
 
 @lru_cache
 def language_of(code: str) -> Language:
-    """The language of a code; one that is none, such as `src`, has Latin script."""
+    """The language of a code. Latin script is assumed for unknown codes, such as `src`."""
     try:
-        found = langcodes.Language.get(langcodes.standardize_tag(code, macro=True))
+        tag = langcodes.Language.get(langcodes.standardize_tag(code, macro=True))
     except ValueError:
         return Language(code, "Latn")
-    return Language(found.language or code, found.maximize().script or "Latn")
+    return Language(tag.language or code, tag.maximize().script or "Latn")
 
 
 def scoring_of(lines: Iterable[str]) -> str:
-    """`Language.scoring` of a text whose language is not known; `none` if full stops, too, have spaces before them."""
+    """Tokenizer of sacrebleu for a text of unknown language; `none` if it is tokenised, full stops included."""
     lines = list(lines)
     text = "".join(lines)
     wide = _WIDE.findall(text)

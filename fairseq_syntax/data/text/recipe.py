@@ -1,4 +1,4 @@
-"""The recipe of a text: what turns a line into the pieces that a model reads, and pieces into a line.
+"""The recipe of a text: settings for cutting a line into the pieces that a model reads, and for joining them.
 
 It is `text.json` in the data directory, with the codes of subwords beside it:
 
@@ -42,16 +42,16 @@ _PARSER_OPTIONS = {"parser_model", "parser_tagger", "parser_language"}
 
 @dataclass(frozen=True)
 class Side:
-    """One language of a text: its settings, and what they do.
+    """One language of a text: its settings, and the conversions that they define.
 
     Attributes:
         language: code of the language.
         tokenizer: one of `tokenizers.NAMES`; ValueError if it is in a folder.
         lowercase: whether the text is lower-cased.
-        subwords: a `SubwordType`: how words are cut.
+        subwords: a `SubwordType`.
         codes: file of subword-nmt or sentencepiece, in the folder of the recipe; empty for whole words.
         sha256: of that file.
-        form: Unicode's normal form of lines that are written; what is read becomes NFC.
+        form: Unicode's normal form of the output; the input becomes NFC.
         folder: where the recipe is; not a setting.
     """
 
@@ -66,7 +66,7 @@ class Side:
 
     def __post_init__(self):
         _refuse_folder(self.tokenizer.partition(":")[2])
-        _refuse_folder(self.language)  # the pipeline where the tokenizer names none
+        _refuse_folder(self.language)  # a tokenizer of spaCy that names no pipeline takes that of the language
 
     @cached_property
     def _tokenizer(self) -> Callable[[list[str]], list[list[str]]]:
@@ -86,7 +86,7 @@ class Side:
             if self.subwords == SubwordType.subword_nmt:
                 from subword_nmt.apply_bpe import BPE
 
-                # which prints a bad line and exits
+                # BPE prints a bad line and exits
                 with open(path, encoding="utf-8") as file, redirect_stderr(io.StringIO()):
                     return BPE(file)
             from sentencepiece import SentencePieceProcessor
@@ -96,12 +96,12 @@ class Side:
             raise ValueError(f"{path}: not codes of {self.subwords}; run preprocess again") from None
 
     def words(self, lines: list[str], tokenized: bool = False) -> list[list[str]]:
-        """The tokens of raw lines, with joiners, or of lines in tokens, as the subwords get them."""
+        """Tokens of lines for `cut`: raw lines get joiners, tokenised ones do not."""
         lines = [escape(normalize(line), tokenized) for line in lines]
         tokens = [line.split() for line in lines] if tokenized else self._tokenizer(lines)
         if not tokenized and self.tokenizer not in ("moses", "none"):
             pairs = zip(lines, tokens, strict=True)
-            # where a tokeniser has changed the text, the words of Unicode
+            # if a tokeniser changes the text, fall back to `words_of`
             tokens = [add_joiners(*pair) or add_joiners(pair[0], words_of(pair[0])) or [] for pair in pairs]
         return [[token.lower() for token in line] for line in tokens] if self.lowercase else tokens
 
@@ -114,7 +114,7 @@ class Side:
         return " ".join(self._coder.encode(" ".join(words), out_type=str))
 
     def join(self, pieces: str) -> list[str]:
-        """The words of pieces, with joiners; the last may end inside one, as in translations."""
+        """Join pieces to words, with joiners; the last word may be incomplete, as in translations."""
         if self.subwords == SubwordType.subword_nmt:
             return re.sub("@@( |$)", "", pieces).split()
         if self.subwords == SubwordType.sentencepiece:
@@ -122,22 +122,22 @@ class Side:
         return pieces.split()
 
     def encode(self, line: str, tokenized: bool = False) -> str:
-        """The pieces of a raw line, or of one in tokens."""
+        """The pieces of a raw or a tokenised line."""
         return self.cut(self.words([line], tokenized)[0])
 
     def decode(self, pieces: str) -> str:
-        """The line, as a reader would write it, of pieces."""
+        """The detokenised line of pieces."""
         return self.detokenize(self.join(pieces))
 
     def detokenize(self, words: list[str]) -> str:
-        """The line, as a reader would write it, of words."""
+        """The detokenised line of words."""
         form = FORMS[self.form == "NFD"]
         return unicodedata.normalize(form, detokenize(self._detokenizer(words)))
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Both sides of a text, the parser of its source (name -> options of `ParserOptions`), and what is usual in it."""
+    """Both sides of a text, the parser of its source (name -> options of `ParserOptions`), and its usual shares."""
 
     source: Side
     target: Side
@@ -146,21 +146,21 @@ class Recipe:
 
     @property
     def digest(self) -> str:
-        """What recipes have in common that make the same pieces; trees of other parsers may be of the same text."""
+        """Hash of the settings that decide the pieces; the parser is not among them."""
         settings = [self._settings(side) for side in (self.source, self.target)]
         for side in settings:
             del side["codes"], side["form"]
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
     def between(self, source: str | None, target: str | None) -> "Recipe":
-        """The recipe of translating from one language to another, either way. Raises ValueError: it is of others."""
+        """The recipe for translating between two languages, either way. Raises ValueError: it is of others."""
         languages = self.source.language, self.target.language
         if (source, target) == languages:
             return self
         if (target, source) != languages:
             raise ValueError(f"{self.source.folder / FILE}: is of {'-'.join(languages)}; use data of {source}-{target}")
         # other parsers, and the shares, are of this source
-        parser: dict = {name: {} for name, given in self.parser.items() if name in ("none", "stanza") and not given}
+        parser: dict = {name: {} for name, options in self.parser.items() if name in ("none", "stanza") and not options}
         return Recipe(self.target, self.source, parser)
 
     @staticmethod
@@ -206,7 +206,7 @@ def read_recipe(folder: str | Path) -> Recipe | None:
 
 
 def _side(settings: dict, path: Path) -> Side:
-    known = {each.name: each.type for each in fields(Side) if each.name != "folder"}
+    known = {field.name: field.type for field in fields(Side) if field.name != "folder"}
     if (
         settings.keys() != known.keys()
         or any(type(value) is not known[name] for name, value in settings.items())

@@ -1,4 +1,4 @@
-"""Tokenisers of raw text, and the way back, which is one for all but Moses. Nothing is imported before it is asked for.
+"""Tokenisers of raw text, imported when they are first used, and one detokeniser for all of them but Moses.
 
 A token has a joiner where no space stood beside it, as in OpenNMT's tokeniser (Klein et al. 2020): punctuation carries
 that of the word after it. The trees' words have none, see `trees.subwords`.
@@ -18,37 +18,37 @@ from ...trees.subwords import JOINER
 from .languages import language_of
 
 NAMES = ("words", "moses", "spacy", "stanza", "mecab", "none")
-"""What `load_tokenizer` knows; `spacy:PIPELINE` names a pipeline."""
+"""Names for `load_tokenizer`; `spacy:PIPELINE` names a pipeline."""
 Form = Literal["NFC", "NFD"]
 FORMS: tuple[Form, Form] = ("NFC", "NFD")
 
-# what is not seen and is in no word; Persian and Indic scripts have the joiners, U+200C and U+200D, in theirs
+# invisible characters outside words; words of Persian and Indic scripts have the joiners U+200C and U+200D
 _CONTROL = "\u0000-\u0008\u000e-\u001b\u007f-\u0084\u0086-\u009f"
 _UNSEEN = re.compile(f"[{_CONTROL}\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
-_SEEN = regex.compile(r"[^\p{Default_Ignorable_Code_Point}\p{Z}\p{Cc}\u2800]")  # which are all blank
-# letters with all that belongs to them, tone letters among it; not accents of ASCII, such as ^
+_SEEN = regex.compile(r"[^\p{Default_Ignorable_Code_Point}\p{Z}\p{Cc}\u2800]")  # all of these are blank
+# letters, digits, and what belongs to them, such as tone letters; not accents of ASCII, such as ^
 _IN_WORD = r"[\p{L}\p{M}\p{N}\u02b0-\u02ff\ua700-\ua721\ua789\ua78a\u200c\u200d]"
 _WORD = regex.compile(
     rf"{_IN_WORD}+(?:(?:['’](?=\p{{L}})|(?<=\p{{N}})[.,](?=\p{{N}})){_IN_WORD}+)*|(?P<mark>\X)(?P=mark)*"
 )
 _OPENS_WORD = regex.compile(_IN_WORD)
-# what stands for marks of pieces and tokens that are in the text itself
+# escapes for marks of pieces and tokens that occur in the text itself
 _ESCAPE = "\uffee"
 _ESCAPED = {_ESCAPE: f"{_ESCAPE}0", JOINER: f"{_ESCAPE}1", "\u2581": f"{_ESCAPE}2", "": f"{_ESCAPE}3"}
 _WRITTEN = {code: character for character, code in _ESCAPED.items()}
-# old tokens, without joiners: a space was left out beside wide characters
+# for tokens without joiners: spaces beside wide characters, where the text has none
 _SPACE_BESIDE_WIDE = re.compile(r"(?<![!-~]) | (?![!-~])")
 
 
 def normalize(line: str, form: Form | None = "NFC") -> str:
-    """One spelling of each character, single spaces, nothing that cannot be seen; None leaves the spelling."""
+    """Normalise a line to a Unicode `form` (None keeps its own), single spaces, and no invisible characters."""
     line = _UNSEEN.sub("", line)
     line = " ".join((unicodedata.normalize(form, line) if form else line).split())
     return line if _SEEN.search(line) else ""
 
 
 def form_of(lines: Iterable[str]) -> Form:
-    """NFC or NFD, whichever most lines are in for which it makes a difference."""
+    """The Unicode form, NFC or NFD, of most of the lines in which the two differ."""
     composed = decomposed = 0
     for line in lines:
         if not line.isascii():
@@ -59,13 +59,13 @@ def form_of(lines: Iterable[str]) -> Form:
 
 
 def escape(line: str, tokenized: bool = False) -> str:
-    """A line without marks of pieces, and of tokens, unless it is in tokens; `detokenize` writes them again."""
+    """Escape marks of pieces in a line and, unless it is tokenised, of tokens; `detokenize` restores them."""
     marks = "\u2581" if tokenized else f"{_ESCAPE}{JOINER}\u2581"
-    return re.sub(f"[{marks}]|(?<=@)(?=@)", lambda found: _ESCAPED[found[0]], line)
+    return re.sub(f"[{marks}]|(?<=@)(?=@)", lambda match: _ESCAPED[match[0]], line)
 
 
 def add_joiners(line: str, tokens: list[str]) -> list[str] | None:
-    """The tokens of a line with joiners; None if they are not its characters."""
+    """Add joiners to the tokens of a line; None if their characters differ from the line's."""
     tokens = [part for token in tokens for part in token.split()]
     if "".join(tokens) != line.replace(" ", ""):
         return None
@@ -85,13 +85,13 @@ def add_joiners(line: str, tokens: list[str]) -> list[str] | None:
 
 
 def detokenize(tokens: str) -> str:
-    """The line of tokens with joiners, which are separated by spaces."""
+    """The line of tokens with joiners, separated by spaces."""
     line = re.sub(f" ?{JOINER} ?", "", tokens)
-    return re.sub(f"{_ESCAPE}[0-3]", lambda found: _WRITTEN[found[0]], line)
+    return re.sub(f"{_ESCAPE}[0-3]", lambda match: _WRITTEN[match[0]], line)
 
 
 def load_detokenizer(name: str, language: str) -> Callable[[list[str]], str]:
-    """The inverse of a tokeniser, for Moses, and for tokens without joiners, as former studies have."""
+    """Detokeniser for Moses, and for tokens without joiners, as in earlier studies."""
     if name == "mecab":
         return lambda tokens: _SPACE_BESIDE_WIDE.sub("", " ".join(tokens))
     from sacremoses import MosesDetokenizer
@@ -101,7 +101,7 @@ def load_detokenizer(name: str, language: str) -> Callable[[list[str]], str]:
 
 
 def is_folder(pipeline: str) -> bool:
-    """Whether a pipeline of spaCy is given as a path; otherwise it is a language or an installed package."""
+    """True if a pipeline of spaCy is a path, not a language or an installed package."""
     return pipeline.startswith((".", "~")) or Path(pipeline).name != pipeline
 
 
@@ -143,7 +143,7 @@ def load_tokenizer(name: str, language: str) -> Callable[[list[str]], list[list[
 
 def words_of(line: str) -> list[str]:
     """The words, numbers and other characters of a line: a word keeps its marks, joiners and inner apostrophes."""
-    return [found[0] for part in line.split() for found in _WORD.finditer(part)]
+    return [match[0] for part in line.split() for match in _WORD.finditer(part)]
 
 
 def _spacy(model: str) -> Callable[[list[str]], list[list[str]]]:

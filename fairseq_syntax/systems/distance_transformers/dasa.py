@@ -1,4 +1,4 @@
-"""A Transformer whose encoder looks more at what is near in the tree: dependency-aware self-attention, "DASA".
+"""Dependency-aware self-attention, "DASA": a Transformer whose encoder prefers tokens that are near in the tree.
 
 The idea, and the words "element-wise modulation of attention logits", are those of Chi et al. (PLOS ONE 2026), whose
 equations could not be read. `multiply` and `log` are what public code that is probably theirs computes
@@ -24,7 +24,7 @@ from ..transformer.model import SyntaxTransformerModel, register_sizes
 
 
 class DasaMode(StrEnum):
-    """What tree distances do to the scores of self-attention."""
+    """Effects of tree distances on the scores of self-attention."""
 
     add = "add"
     multiply = "multiply"
@@ -32,7 +32,7 @@ class DasaMode(StrEnum):
 
 
 def log_gaussian(distances: Tensor, sigma: float) -> Tensor:
-    """-d² / 2σ² in float32, of distances of any shape and type; σ in arcs, may be infinite."""
+    """-d² / 2σ² in float32, for distances of any shape and type; σ, in arcs, may be infinite."""
     # squares of uint8 would overflow
     return (distances.float() / sigma).square() * -0.5
 
@@ -51,8 +51,8 @@ def inverse_distances(distances: Tensor, epsilon: float) -> Tensor:
 class DistanceBiasAttention(MultiheadAttention):
     """fairseq's multi-head self-attention with scores q·k/√d + λ_h G, for a G (T, T) of the tree of each sentence.
 
-    Where G is one number throughout a row (no parse), the softmax is that of plain attention. Called as
-    `MultiheadAttention`, it is that. λ, one for each head, is `initial`, at the start if it is `learned`.
+    If a row of G is constant (no parse), the softmax is that of plain attention. The weight λ of each head is fixed at
+    `initial`, or starts there if it is `learned`. Called as `MultiheadAttention`, the module is just that.
     """
 
     def __init__(self, embed_dim: int, num_heads: int, *, initial: float = 1.0, learned: bool = True, **kwargs):
@@ -146,7 +146,7 @@ class DistanceBiasEncoder(SyntaxEncoder):
         return DistanceScaledEncoderLayer(cfg) if cfg.dasa_mode == DasaMode.multiply else DistanceBiasEncoderLayer(cfg)
 
     def layer_syntax(self, src_syntax: SourceSyntax):
-        """G or W of the batch, once for all layers and heads."""
+        """G or W of the batch, computed once for all layers and heads."""
         distances = src_syntax["distances"]
         if self.cfg.dasa_mode == DasaMode.add:
             return {"nearness": log_gaussian(distances, self.cfg.dasa_sigma).exp()}

@@ -94,7 +94,7 @@ def _draw(axis, side: str, tree: Tree, centres: np.ndarray, built: Constituents)
 
 
 def _bars(built: Constituents, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where the bar of each constituent begins and ends: above its first and its last child."""
+    """Ends of the bar of each constituent: above its first and its last child."""
     left, right = centres[built.start], centres[built.end - 1]
     # children before those they are in
     for number in np.argsort(built.height, kind="stable").tolist():
@@ -125,7 +125,7 @@ def draw_node_attention(pair: TreeRecord):
 
 
 def labels(tree: Tree) -> list[str]:
-    """What each constituent of a tree holds, shortened; ROOT first."""
+    """Shortened text of each constituent of a tree; ROOT first."""
     built = tree.constituents()
     spans = zip(built.start[1:].tolist(), built.end[1:].tolist(), strict=True)
     return ["ROOT", *(_shorten(tree.symbols[start:end]) for start, end in spans)]

@@ -17,7 +17,7 @@ def check_finite(side: str, scores: Tensor) -> None:
 
 
 class TreeGenerator:
-    """Gives `fairseq-generate` translations and the trees of both sides.
+    """Generator for `fairseq-generate` of translations and the trees of both sides.
 
     Actions and symbols of both sides are the most probable ones (the paper's inference).
 
@@ -69,7 +69,7 @@ class TreeGenerator:
         return self._hypotheses(model, source, memory, *targets)
 
     def _targets(self, model, sample, memory, lengths: np.ndarray) -> tuple[Grown, np.ndarray, np.ndarray]:
-        """`Grown` and symbols (B, n + 1) for sources of these lengths, (B,), and the most symbols that there may be."""
+        """Grow targets: `Grown`, symbols (B, n + 1), and limits of symbols (B,), for sources of `lengths` (B,)."""
         shortest = max(self.choice.min_symbols, 1)
         most = (self.max_len_a * (lengths + 1) + self.max_len_b).astype(int).clip(shortest, self.max_len - 1)
         grown = grow_trees(model.decoder, most, model.limits, self.choice, memory, greedy=True)
@@ -115,7 +115,7 @@ class TreeGenerator:
 
 
 class TreeScorer(TreeGenerator):
-    """Gives reference translations their most probable trees, and scores them: `--score-reference`.
+    """Scorer of reference translations under their most probable trees: `--score-reference`.
 
     Scores are log probabilities, as of fairseq's `SequenceScorer`.
     """

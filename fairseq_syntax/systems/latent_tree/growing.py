@@ -1,4 +1,4 @@
-"""Trees to train and translate with: drawn from a policy, its most probable ones, or given by the text."""
+"""Trees for training and translation: drawn from a policy, its most probable ones, or forced by the text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ WAIT = 0.5  # constituents are closed when this share of the unfinished sentence
 
 
 class _Store:
-    """Rows that are only ever appended to, so that a number always means the same row.
+    """Append-only rows, whose numbers never change.
 
     Args:
-        rows: (2, n, K) the first ones; n grows.
-        room: how many more to make room for at first.
+        rows: (2, n, K), the first ones; n grows.
+        room: number of further rows to allocate at first.
     """
 
     def __init__(self, rows: Tensor, room: int):
@@ -40,14 +40,14 @@ class _Store:
         self._rows = rows
 
     def append(self, number: int) -> Tensor:
-        """Append this many and return them, (2, number, K), to be written."""
+        """Append `number` rows and return them, (2, number, K), to be written."""
         if self.count + number > self._rows.shape[1]:
             self._make_room(max(number, self.count))
         self.count += number
         return self._rows[:, self.count - number : self.count]
 
     def read(self, numbers: Tensor) -> Tensor:
-        """The rows (2, n, K) of these numbers (n,)."""
+        """Rows (2, n, K) by their numbers (n,)."""
         return self._rows.index_select(1, numbers)
 
     def all(self) -> Tensor:
@@ -56,20 +56,20 @@ class _Store:
 
 
 class RNNGState:
-    """The progress of B rows in building their trees; nothing here has a gradient.
+    """State of B rows whose trees are being built, without gradients.
 
-    Integers are on the host. It knows all stacks from the actions that were taken, so the device is sent numbers of
-    states and entries, and asked for nothing. Stacks hold numbers of states, which are never overwritten.
+    Integers are on the host, which derives all stacks from the actions taken, so nothing is read back from the device.
+    Stacks hold numbers of states, which are never overwritten.
 
     Args:
         grammar: the side whose trees are built.
         lengths: (B,) symbols of each row without its end, or the most it may have.
-        memory: what new nonterminals attend to, see `RNNG.replay`.
+        memory: attended to by new nonterminals, see `RNNG.replay`.
 
     Attributes:
-        transitions: what is legal.
-        forbid: (4, 3) what is added to scores of actions if none, NT, REDUCE or both are not legal.
-        state: (B,) number of the state on top of each stack.
+        transitions: the legal actions.
+        forbid: (4, 3) added to the scores of actions if none of NT and REDUCE, NT, REDUCE or both are illegal.
+        state: (B,) number of the top state of each stack.
     """
 
     @torch.inference_mode()
@@ -81,11 +81,11 @@ class RNNGState:
         new = grammar.nonterminal[None] if memory is None else embeddings.new_zeros(1, grammar.size)
         self.forbid = precise(embeddings.new_zeros(4, NUM_ACTIONS))
         self.forbid[1::2, Action.NT] = self.forbid[2:, Action.REDUCE] = -torch.inf
-        # laid out for products with few rows, which on a CPU take up to twice as long otherwise
+        # transposed, because products with few rows take up to twice as long on a CPU otherwise
         self._recurrent = stack.recurrent_weight.t().contiguous()  # (H, 4H)
         self._attended = stack.input_weight.t().contiguous()  # (H, 4H)
         self._composing = composition.recurrent_weight.transpose(1, 2).contiguous()  # (2, H, 4H)
-        # what phrases add to the gates of the stack, and as children to those of either direction: (H, 12H)
+        # (H, 12H): from phrases to the gates of the stack, and of the composition in either direction
         self._phrase = torch.cat((stack.input_weight, *composition.input_weight)).t().contiguous()
         self._bias = torch.cat((stack.bias, *composition.input_bias))
         self._entry_gates = stack.project(torch.cat((embeddings, new)))
@@ -98,25 +98,25 @@ class RNNGState:
         self._codes = np.zeros((rows, longest + limits.max_open + 2), dtype=int)
         self._place = np.ones(rows, dtype=int)
         self.state = np.arange(1, rows + 1)
-        # of the nonterminal of each open constituent, the root first: its place, the state below it, and its step
+        # for each open constituent, root first: place of its nonterminal, the state below that, and its step
         self._open = np.tile([1, 0, NONE], (rows, limits.max_open + 1, 1))
-        # what has been composed in each turn: (row, opened, parent, step) and (phrases, chains) of `Grown`
+        # compositions of each turn: (row, opened, parent, step) and (phrases, chains) of `Grown`
         nothing = np.zeros(0, dtype=int)
         self._composed = [(nothing, nothing, np.array([NONE]), np.array([0]))]
         self._phrases = [(embeddings.new_empty(0, grammar.size), embeddings.new_zeros(2, 2, 1, grammar.size))]
 
     def hidden(self, numbers: Tensor) -> Tensor:
-        """(n, H) states of these numbers (n,)."""
+        """Hidden states (n, H) by their numbers (n,)."""
         return self._states.all()[0].index_select(0, numbers)
 
     def grown(self, actions: np.ndarray, symbols: np.ndarray, state: np.ndarray) -> Grown:
-        """All that has been computed; see `Grown`."""
+        """Everything computed so far, as `Grown`."""
         integers = (np.concatenate(parts) for parts in zip(*self._composed, strict=True))
         phrases, chains = zip(*self._phrases, strict=True)
         return Grown(actions, symbols, state, self._states.all(), *integers, torch.cat(phrases), chains)
 
     def _push(self, gates: Tensor, below: Tensor) -> None:
-        """Append the states of entries with these gates (n, 4H) on others, (2, n, H)."""
+        """Append the states after pushing entries, with gates (n, 4H), on states `below` (2, n, H)."""
         gates.addmm_(below[0], self._recurrent)
         hidden, cells = self._states.append(len(gates))
         lstm_step_(gates, below[1], cells, hidden)
@@ -152,7 +152,7 @@ class RNNGState:
 
     @torch.inference_mode()
     def close(self) -> None:
-        """Compose what the ends of all sentences have closed, roots included, but for what is empty."""
+        """Compose the constituents closed by the ends of sentences, roots included, empty ones excluded."""
         inside = self.transitions.inside
         for level in range(int(inside.max()), -1, -1):
             rows = np.flatnonzero(inside >= level)
@@ -168,12 +168,12 @@ class RNNGState:
     def _children(
         self, rows: np.ndarray, inside: np.ndarray | int
     ) -> tuple[list[int], np.ndarray, np.ndarray, np.ndarray]:
-        """How constituents of n rows with `inside` (n,) around them are composed; see `Composition.compose`.
+        """Plan the composition of constituents of n rows at depth `inside` (n,), for `Composition.compose`.
 
         Returns the number of phrases at each step, codes of the M children from the first on, and from the last on, and
         where the last child of each phrase is packed.
         """
-        opened, _, step_of_nt = self._open[rows, inside].T
+        opened, _, nt_step = self._open[rows, inside].T
         top = self._place[rows]
         counts = top - opened
         order = np.argsort(-counts, kind="stable")
@@ -184,11 +184,11 @@ class RNNGState:
         last[order] = np.where(counts[order] > 0, places, len(step))
         phrase = order[number]
         row, parent = rows[phrase], self._child_gates.count - self.grammar.vocabulary + phrase
-        self._composed.append((rows, step_of_nt, np.append(parent, NONE), np.append(step, 0)))
+        self._composed.append((rows, nt_step, np.append(parent, NONE), np.append(step, 0)))
         return sizes.tolist(), self._codes[row, opened[phrase] + 1 + step], self._codes[row, top[phrase] - step], last
 
     def _compose(self, sizes: list[int], forward: Tensor, backward: Tensor, last: Tensor) -> Tensor:
-        """(n, 4H) what phrases add to the gates of the stack; they are entered as children."""
+        """Compose phrases, enter them as children, and return their part (n, 4H) of the gates of the stack."""
         children = zip(self._child_gates.all(), (forward, backward), strict=True)
         gates = torch.stack([of.index_select(0, codes) for of, codes in children])
         phrases, chains = self.grammar.composition.compose(gates, sizes, last, self._composing)
@@ -200,7 +200,7 @@ class RNNGState:
 
 @dataclass(frozen=True)
 class SymbolChoice:
-    """Which symbols may be generated."""
+    """Constraints on the symbols generated."""
 
     never: tuple[int, ...]  # never generated
     pad: int
@@ -270,7 +270,7 @@ def grow_trees(
     if memory is None:
         state.close()
     columns = [np.stack(column, 1) for column in zip(*turns, strict=True)]
-    # without the turns in which a sentence has waited
+    # leave out the turns in which a sentence has waited
     order = np.argsort(columns[0] == Action.NOP, axis=1, kind="stable")[:, : transitions.taken.max()]
     return state.grown(*(np.take_along_axis(column, order, 1) for column in columns))
 
@@ -283,7 +283,7 @@ def _chosen(
     noise: Tensor | None,
     actions: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What is taken in a turn, by the rows (n,) that choose: (B,) actions, NOP for others, symbols, and bool ends."""
+    """Choices of a turn by the rows (n,) that choose: actions (B,), NOP for others; symbols; and ends, bool."""
     transitions = state.transitions
     taken = np.full(len(transitions.lengths), Action.NOP)
     choice = text if isinstance(text, SymbolChoice) else None
@@ -354,7 +354,7 @@ def forced_actions(tokens: Tensor, inside: Tensor, pad: int, eos: int) -> Tensor
     rows = []
     for row, within in zip(tokens.tolist(), inside.tolist(), strict=True):
         actions: list[int] = []
-        in_run = [one and symbol != eos for symbol, one in zip(row, within, strict=True) if symbol != pad]
+        in_run = [is_inside and symbol != eos for symbol, is_inside in zip(row, within, strict=True) if symbol != pad]
         for is_run, run in groupby(in_run):
             generates = [Action.GEN] * len(list(run))
             actions += [Action.NT, *generates, Action.REDUCE] if is_run else generates

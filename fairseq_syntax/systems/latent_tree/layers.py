@@ -45,7 +45,7 @@ class Grown(NamedTuple):
 
 @dataclass(frozen=True)
 class CompositionPlan:
-    """How C phrases are composed, by increasing height and, within a height, by decreasing number of children.
+    """Order of composing C phrases: by increasing height and, within a height, by decreasing number of children.
 
     All M children are packed by height, by step (first children, then second ones, …) and by phrase, as in a
     PackedSequence: at each step, the phrases that still have a child come first. Tensors are on the model's device.
@@ -66,7 +66,7 @@ class CompositionPlan:
 
 @dataclass(frozen=True)
 class StackPlan:
-    """How the N states of the stack are computed, in the order of their place on the stack.
+    """Order of computing the N states of the stack: by their place on the stack.
 
     There is one state for each action: the one on which it was decided. The first of a sentence is that of its root.
     """
@@ -194,7 +194,7 @@ def stack_plan(
 
 
 def sent_up(device: torch.device, *arrays: np.ndarray) -> tuple[Tensor, ...]:
-    """Integers of the host on the device, in one copy."""
+    """Send integers of the host to the device in one copy."""
     packed = torch.from_numpy(np.concatenate(arrays)).to(device, non_blocking=True)
     return packed.split([len(array) for array in arrays])
 
@@ -278,7 +278,7 @@ class Composition(nn.Module):
             self.register_parameter(name, nn.Parameter(torch.empty(*shape).uniform_(-bound, bound)))
 
     def project(self, inputs: Tensor) -> Tensor:
-        """(2, n, 4H): what n symbols or phrases, (n, H), add to the gates of either direction."""
+        """Parts (2, n, 4H) of the gates of either direction from n symbols or phrases (n, H)."""
         return torch.baddbmm(self.input_bias[:, None], inputs.expand(2, -1, -1), self.input_weight.transpose(1, 2))
 
     def forward(self, symbols: Tensor, plan: CompositionPlan, grown: Grown) -> Tensor:
@@ -401,7 +401,7 @@ class _Compose(Function):
 
 
 class Memory(NamedTuple):
-    """What a decoder attends to: the I constituents of B source sentences, roots first."""
+    """The I constituents of B source sentences, roots first, as a decoder attends to them."""
 
     keys: Tensor  # (B, I, H)
     values: Tensor  # (B, I, H)
@@ -433,7 +433,7 @@ class StackLSTM(nn.Module):
             self.register_parameter(name, nn.Parameter(torch.empty(*shape).uniform_(-bound, bound)))
 
     def project(self, entries: Tensor) -> Tensor:
-        """(n, 4H): what n entries, (n, H), add to the gates."""
+        """Parts (n, 4H) of the gates from n entries (n, H)."""
         return torch.addmm(self.bias, entries, self.input_weight.t())
 
     def forward(
@@ -443,8 +443,8 @@ class StackLSTM(nn.Module):
 
         Args:
             entries: (E, H) all that may be pushed; the plan's codes are rows of it.
-            plan: what is pushed on what.
-            memory: what new nonterminals attend to, which then are the sum of their entry and what attention gives.
+            plan: the order of states.
+            memory: attended to by new nonterminals, which add the result to their entry.
             grown: (2, N, H) hidden states and cells in the order in which they have been grown.
 
         Returns (N, H) states in the order of the plan, and (B, J, I) weights of attention by sentence, nonterminal
@@ -460,7 +460,7 @@ class StackLSTM(nn.Module):
 
 def _attention(hidden: Tensor, plan: StackPlan, keys: Tensor, values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """(B, J, I) attention of nonterminals from the states below them, 0 where there is none, and sums (B, J, H)."""
-    # what a source constituent gets in all, and its square, are too much for half precision
+    # the sum over a source constituent, and its square, exceed half precision
     place = plan.row, plan.column
     queries = keys.new_zeros(len(keys), plan.nonterminals, keys.shape[2])
     queries[place] = hidden.index_select(0, plan.below.index_select(0, plan.attending))
@@ -559,5 +559,5 @@ def _recurrent_gradient(d_gates, hidden, plan):
 
 
 def precise(values: Tensor) -> Tensor:
-    """In float32 at least, where half precision would not do."""
+    """Convert to float32 if the precision is lower."""
     return values if values.dtype in (torch.float32, torch.float64) else values.float()

@@ -1,10 +1,10 @@
 """Translation between latent constituency trees by two recurrent neural network grammars (Bradbury & Socher 2017).
 
-How a training step goes, for the source and then for the target, which attends to the source's constituents:
+A training step, for the source and then for the target, which attends to the source's constituents:
 
 1. `grow_trees` draws trees from the policy, without gradients, for all sentences at once.
 2. On the host, `legality` checks every action, and `constituents` finds what the actions have built.
-3. `RNNG.replay` computes what the gradients of phrases and states need: with these at hand, one product for all.
+3. `RNNG.replay` computes phrases and states again, with gradients, in large products.
 4. `reinforce_tree` rewards the log probabilities of the drawn actions.
 
 That is sound because a drawn action has no gradient: REINFORCE needs only ∇ log π(action) at the trees that were drawn,
@@ -44,7 +44,7 @@ class LatentTreeOptions(FairseqDataclass):
 
 @register_model("latent_tree_rnng")
 class LatentTreeRNNG(BaseFairseqModel):
-    """Encoder and decoder build trees over characters as they read or write them."""
+    """Translator that builds trees over the characters it reads and writes."""
 
     options = LatentTreeOptions
     builds_trees = True
@@ -106,7 +106,7 @@ class LatentTreeRNNG(BaseFairseqModel):
             seeds = seeds and [(*seed, 1) for seed in seeds]  # other numbers than the source's
             scores, replay = self._side(self.decoder, target, trees, tgt_actions, seeds, detach_output, memory)
         kept = np.bincount(scores.constituents.row, minlength=len(target)) - 1
-        # without what the end of the sentence has dropped
+        # leave out constituents that the end of the sentence has dropped
         attending = torch.arange(replay.attention.shape[1]) < torch.from_numpy(kept)[:, None]
         attending = attending.to(memory.mask.device)
         return TreePair(source, scores, replay.attention * attending.unsqueeze(2), attending, memory.mask)
@@ -119,7 +119,7 @@ class LatentTreeRNNG(BaseFairseqModel):
         seeds: Seeds | None = None,
         detach_output: bool = False,
     ) -> tuple[TreeScores, Replay, Memory]:
-        """Scores of source sentences under their trees, and what a decoder attends to; see `forward`."""
+        """Scores of source sentences under their trees, and the `Memory` for a decoder; see `forward`."""
         scores, replay = self._side(self.encoder, src_tokens, trees, actions, seeds, detach_output)
         return scores, replay, self.encoder.memory(replay, scores.constituents)
 

@@ -40,7 +40,7 @@ SymbolGradient = StrEnum("SymbolGradient", "path softmax")
 
 
 class Preset(NamedTuple):
-    """What a `TreePreset` stands for."""
+    """Settings of a `TreePreset`."""
 
     source_weight: float = 1.0
     target_weight: float = 1.0
@@ -173,7 +173,7 @@ def coverage_loss(attention: Tensor, attending: Tensor, attended: Tensor) -> Ten
     wanted[:, 0] = 0
     in_all = _mean((wanted - attention.sum(1)) ** 2, attended)
     inner = attention[:, :, 1:]
-    # a 0 behind everything, because a maximum needs an element; it is never the first of equal ones
+    # append a 0, because a maximum needs an element; it is never the first of equal ones
     most = torch.cat((inner, inner.new_zeros(rows, 1, inner.shape[2])), 1).max(1).values
     source = _mean((1 - most) ** 2, others)
     most = torch.cat((inner, inner.new_zeros(rows, target, 1)), 2).max(2).values
@@ -213,7 +213,7 @@ def reward_to_go(rewards: Tensor, counts: Tensor, discount: float) -> Tensor:
 
 
 class MovingBaselines(nn.Module):
-    """Exponential moving averages of what symbols cost and trees earn.
+    """Exponential moving averages of the losses of symbols and the rewards of trees.
 
     A batch uses the averages before it updates them, so that no sample is part of its own baseline; a number that has
     no average yet is its own baseline. They are buffers of the model, because fairseq does not save a criterion without
@@ -245,7 +245,7 @@ class MovingBaselines(nn.Module):
 
     @torch.no_grad()
     def update(self, **totals: tuple[Tensor, Tensor]) -> None:
-        """Update the averages of some names with the sums and counts of a batch, in training alone.
+        """Update the averages of some names with the sums and counts of a training batch.
 
         Both have the shape of the buffer and are added up over processes, which must all give the same names.
         """
@@ -264,7 +264,7 @@ class MovingBaselines(nn.Module):
             seen.masked_fill_(here, 1)
 
     def _apply(self, fn, recurse=True):
-        """Go to another device but not to another precision, in which small changes would be rounded away."""
+        """Move to another device, but keep float32: lower precision would round small changes away."""
         before = dict(self.named_buffers(recurse=False))
         super()._apply(fn, recurse)
         for name, buffer in before.items():
@@ -284,7 +284,7 @@ class Side(NamedTuple):
     weight: float  # of the symbols' losses
     tree: Tensor  # (B, T) float64 tree rewards of actions
     at_end: Tensor  # (B,) float64 tree reward after the last of them
-    given: bool  # the trees are not drawn from the policy
+    is_forced: bool  # the trees are not drawn from the policy
 
     def at(self, which: Action) -> Tensor:
         """(B, T) bool, where this action is."""
@@ -329,8 +329,8 @@ class ReinforceTreeCriterion(FairseqCriterion):
     loss of a sentence; for both sides NTs (`nts_per_char_*`) and tree reward (`tree_reward_*`) per symbol without the
     end, and `flat_*` and `capped_*` (% of trees that are nothing but a root, or met the limit of actions).
 
-    A batch that stands in for one (`sample` has a true stand_in), where a process has run out of data before the
-    others, does not move the averages.
+    A dummy batch (`sample` has a true stand_in), in a process that has run out of data before the others, does not
+    move the averages.
 
     Raises ValueError: options out of range.
     """
@@ -339,15 +339,15 @@ class ReinforceTreeCriterion(FairseqCriterion):
         super().__init__(task)
         check_values(cfg, ReinforceTreeConfig)
         preset = PRESETS[TreePreset(cfg.rnng_preset)]
-        given = {name: getattr(cfg, f"rnng_{name}", None) for name in Preset._fields}
-        self.weights = preset._replace(**{name: value for name, value in given.items() if value is not None})
+        chosen = {name: getattr(cfg, f"rnng_{name}", None) for name in Preset._fields}
+        self.weights = preset._replace(**{name: value for name, value in chosen.items() if value is not None})
         self.action_xent = cfg.rnng_action_xent
         self.discount = cfg.rnng_reward_discount
         self.valid_trees = ValidTrees(cfg.rnng_valid_trees)
         self.seed = cfg.seed
 
     def forward(self, model, sample, reduce=True):
-        """(loss, number of sentences, what to log); see the class.
+        """Compute the loss, the number of sentences and the figures to log; see the class.
 
         Raises ValueError: the model has no latent trees.
         """
@@ -358,8 +358,8 @@ class ReinforceTreeCriterion(FairseqCriterion):
         inputs["target"] = sample["target"]
         drawn = {"trees": "sample"} if training else {"trees": str(self.valid_trees), "seeds": self._seeds(sample)}
         pair = model(**inputs, **drawn, detach_output=self.weights.lm_grad == SymbolGradient.softmax)
-        given = tuple(inputs[name] is not None for name in _GIVEN)
-        losses = self.losses(pair, model.baselines, given, learning=training)
+        forced = tuple(inputs[name] is not None for name in _GIVEN)
+        losses = self.losses(pair, model.baselines, forced, learning=training)
         if training:
             self.update(model.baselines, losses, sample.get("stand_in", False))
         log = {
@@ -372,39 +372,39 @@ class ReinforceTreeCriterion(FairseqCriterion):
             log |= _sums(name, side)
         return losses.total.sum() if reduce else losses.total, sample["nsentences"], log
 
-    def losses(self, pair, baselines, given=(False, False), learning: bool = True) -> Losses:
+    def losses(self, pair, baselines, forced=(False, False), learning: bool = True) -> Losses:
         """The losses of a TreePair.
 
         Args:
             baselines: MovingBaselines, which are not updated.
-            given: whether the trees of source and target are not drawn from the policies.
-            learning: include what trains the policies.
+            forced: whether the trees of source and target are not drawn from the policies.
+            learning: whether to add the losses of the policies.
         """
         coverage = coverage_loss(pair.attention, pair.attending, pair.attended)
-        sides = self._sides(pair, given)
+        sides = self._sides(pair, forced)
         total = self.weights.coverage_weight * coverage
         for side in sides:
             total = total + side.weight * side.scores.symbol_loss.sum(1)
         advantages: list[Tensor | None] = [None, None]
         for index, side in enumerate(sides if learning else ()):
             scores = side.scores
-            if side.given:
+            if side.is_forced:
                 total = total - self.action_xent * scores.log_policy.sum(1)
                 continue
             advantages[index] = advantage = self._advantage(side, index, baselines)
             total = total - self.weights.policy_weight * (advantage.to(scores.log_policy) * scores.log_policy).sum(1)
         return Losses(total, coverage, sides, advantages)
 
-    def _sides(self, pair, given: tuple[bool, bool]) -> tuple[Side, Side]:
+    def _sides(self, pair, forced: tuple[bool, bool]) -> tuple[Side, Side]:
         sides = []
         chosen = self.weights
         weights = (chosen.source_weight, chosen.target_weight)
-        for scores, weight, fixed in zip((pair.source, pair.target), weights, given, strict=True):
+        for scores, weight, is_forced in zip((pair.source, pair.target), weights, forced, strict=True):
             rewards = tree_rewards(
                 scores.constituents, chosen.terminal_reward, chosen.nonterminal_reward, chosen.reward_mode
             )
             tree, at_end = (torch.from_numpy(part).to(scores.actions.device) for part in rewards)
-            sides.append(Side(scores, weight, tree, at_end, fixed))
+            sides.append(Side(scores, weight, tree, at_end, is_forced))
         return tuple(sides)
 
     def _advantage(self, side: Side, index: int, baselines) -> Tensor:
@@ -428,7 +428,7 @@ class ReinforceTreeCriterion(FairseqCriterion):
         return side.at(Action.GEN), side.tree_total()
 
     def update(self, baselines: MovingBaselines, losses: Losses, stand_in: bool = False) -> None:
-        """Update the moving averages; a batch that stands in takes part with zeros."""
+        """Update the moving averages; a dummy batch (`stand_in`) takes part with zeros."""
         totals = {}
         for name, side in zip(SIDES, losses.sides, strict=True):
             zero = torch.zeros_like(getattr(baselines, name), dtype=torch.float64)
@@ -441,7 +441,7 @@ class ReinforceTreeCriterion(FairseqCriterion):
         baselines.update(**totals)
 
     def _seeds(self, sample) -> list[tuple[int, int]]:
-        """Of each sentence: validation neither depends on how sentences are batched nor disturbs training."""
+        """Seeds by sentence, so that validation depends on no batch and does not disturb training."""
         ids = sample["id"].tolist() if "id" in sample else range(len(sample["target"]))
         return [(self.seed % 2**32, i) for i in ids]
 

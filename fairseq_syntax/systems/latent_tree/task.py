@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 @register_tokenizer("syntax_char", dataclass=FairseqDataclass)
 @register_bpe("syntax_char", dataclass=FairseqDataclass)
 class CharacterText:
-    """`--bpe syntax_char`, `--eval-bleu-detok syntax_char`: raw text outside, characters inside.
+    """`--bpe syntax_char`, `--eval-bleu-detok syntax_char`: conversion between raw text and characters.
 
     fairseq's command lines do not accept its own `characters`.
     """
@@ -46,7 +46,7 @@ class CharacterText:
         return to_text(x)
 
 
-# criterions of fairseq that a user may try, its default among them; they need scores of words
+# criterions of fairseq, the default included, that need scores of words
 _WORD_BY_WORD = ("cross_entropy", "label_smoothed_cross_entropy")
 # options of generation: those of the generator, and those that are refused unless they have these values
 _FOR_TREES = ("beam", "max_len_a", "max_len_b", "min_len", "lenpen", "unnormalized")
@@ -128,7 +128,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
     # --- data ---------------------------------------------------------------------------------------------------
 
     def load_dataset(self, split, epoch=1, combine=False, **kwargs):
-        """As in fairseq; batches come with trees if `--rnng-forced-trees` asks for them."""
+        """As in fairseq; with `--rnng-forced-trees`, batches contain trees."""
         check_split(self, split, epoch, combine)
         super().load_dataset(split, epoch=epoch, combine=combine, **kwargs)
         pairs = ForcedTreeDataset.from_pairs(self.datasets[split], None, ())
@@ -136,13 +136,13 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         self.datasets[split] = pairs
 
     def build_dataset_for_inference(self, src_tokens, src_lengths, constraints=None):
-        """As in fairseq, padded on the side that `--left-pad-source` says."""
+        """As in fairseq, padded on the side set by `--left-pad-source`."""
         return ForcedTreeDataset.for_inference(self, src_tokens, src_lengths, constraints)
 
     def get_interactive_tokens_and_lengths(self, lines, encode_fn):
         """As in fairseq; keeps the numbers of the lines, which fairseq's batches do not have."""
         tokens, lengths = super().get_interactive_tokens_and_lengths(lines, encode_fn)
-        # a buffer is translated before the next is read; lines left over were too long and skipped
+        # each buffer is translated before the next is read: lines still pending were too long, and skipped
         self._numbers.clear()
         for number, ids in enumerate(tokens, self._lines_read):
             self._numbers[tuple(ids.tolist())].append(number)
@@ -170,7 +170,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         return super().build_criterion(cfg, from_checkpoint=True)
 
     def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
-        """As in fairseq; marks batches that stand in, in processes that have run out of data."""
+        """As in fairseq; marks the dummy batches of processes that have run out of data."""
         sample = {**sample, "stand_in": ignore_grad}
         return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
 
@@ -181,11 +181,11 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
 
         Raises ValueError: an option of fairseq that they do not have.
         """
-        given = [name for name, neutral in _NOT_FOR_TREES.items() if getattr(args, name, neutral) != neutral]
+        unsupported = [name for name, neutral in _NOT_FOR_TREES.items() if getattr(args, name, neutral) != neutral]
         if (extra_gen_cls_kwargs or {}).get("lm_model") is not None:
-            given.append("lm_path")
-        if given or prefix_allowed_tokens_fn is not None:
-            option = f"--{given[0].replace('_', '-')}" if given else "prefix_allowed_tokens_fn"
+            unsupported.append("lm_path")
+        if unsupported or prefix_allowed_tokens_fn is not None:
+            option = f"--{unsupported[0].replace('_', '-')}" if unsupported else "prefix_allowed_tokens_fn"
             raise ValueError(f"{option}: not available with --task tree_translation; leave it out")
         # --eval-bleu gives only some of them
         options = {name: getattr(args, name) for name in _FOR_TREES if hasattr(args, name)}
@@ -193,7 +193,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
         return kind(self.src_dict, self.tgt_dict, **options)
 
     def inference_step(self, generator, models, sample, prefix_tokens=None, constraints=None):
-        """Translate a batch and print its trees, if that is asked for."""
+        """Translate a batch and, with `--rnng-tree-output`, print its trees."""
         result = super().inference_step(generator, models, sample, prefix_tokens, constraints)
         if self.cfg.rnng_tree_output:
             for number, (best, *_) in zip(self._sentence_numbers(sample), result, strict=True):

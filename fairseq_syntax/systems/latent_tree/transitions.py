@@ -19,7 +19,7 @@ import numpy as np
 
 
 class Action(IntEnum):
-    """What a row does in a step; NOP pads rows of sentences that have ended."""
+    """Actions of a step; NOP pads rows of sentences that have ended."""
 
     NT = 0
     GEN = 1
@@ -33,14 +33,14 @@ NONE = -1  # no such constituent, or no such action
 
 @dataclass(frozen=True)
 class Limits:
-    """How large a tree may be."""
+    """Limits of the size of trees."""
 
     max_open: int = 16  # constituents open at a time, root included
     max_consecutive: int = 4  # NTs in a row
     actions_per_symbol: int = 3  # k >= 2; a sentence of n symbols may take k n + 2 max_open actions
 
     def max_actions(self, lengths):
-        """The budget of sentences of these lengths (a number or an array of them)."""
+        """Budget of actions for sentences of these lengths (a number or an array)."""
         return self.actions_per_symbol * lengths + 2 * self.max_open
 
 
@@ -50,18 +50,18 @@ _END = len(Action)  # the GEN that ends a sentence, beside the actions
 
 
 class Transitions:
-    """The progress of B sentences in building their trees.
+    """State of B sentences whose trees are being built.
 
     Args:
         lengths: (B,) symbols of each sentence without its end; for text that is not known yet, the most it may have.
-        limits: how large a tree may be.
+        limits: of the size of trees.
     """
 
     def __init__(self, lengths: np.ndarray, limits: Limits):
         self.lengths = lengths
         row = limits.max_consecutive
         self._counts = np.tile([limits.max_open - 1, row, 0, 0, 1, 1, 0, 0], (len(lengths), 1))
-        # affordable are an NT with its REDUCE, the REDUCEs of all open constituents, and the symbols to come
+        # the budget must cover an NT with its REDUCE, REDUCEs of open constituents, and the symbols to come
         self._counts[:, _BUDGET_LEFT] = limits.max_actions(lengths) - lengths - 3
         # An action multiplies the counts of its row by `kept` and adds `added`. The innermost constituent is empty
         # only after an NT; an end leaves neither budget nor life.
@@ -113,7 +113,7 @@ class Transitions:
 def legality(
     actions: np.ndarray, lengths: np.ndarray, limits: Limits, most: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The actions that were legal when each action was taken, as `Transitions.structure` says step by step.
+    """Legal actions at every step of known trees, as `Transitions.structure` computes them step by step.
 
     Args:
         actions: (B, T) of `Action`, padded with NOP.

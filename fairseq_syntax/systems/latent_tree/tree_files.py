@@ -63,12 +63,12 @@ def from_brackets(line: str) -> tuple[list[int], list[str]]:
 
 
 def escape(symbol: str) -> str:
-    """The token that stands for a symbol of the text."""
+    """Escape a bracket among the symbols of a text."""
     return symbol.replace("(", "-LRB-").replace(")", "-RRB-")
 
 
 def unescape(token: str) -> str:
-    """The symbol of the text that a token stands for."""
+    """Inverse of `escape`."""
     return token.replace("-LRB-", "(").replace("-RRB-", ")")
 
 
@@ -83,7 +83,7 @@ class Tree:
     actions: list[int]  # that build it, see `transitions.Action`
 
     def constituents(self) -> Constituents:
-        """Those of the tree, root first, then in the order of opening."""
+        """Constituents of the tree, root first, then in the order of opening."""
         return constituents(np.array([self.actions]))
 
 
@@ -105,13 +105,13 @@ def read_tree_file(lines: Iterable[tuple[int, str]], name: str) -> list[TreeReco
     Lines of other kinds are skipped, for fairseq-generate writes its own between them on stdout. Raises
     TreeFormatError, naming the file (`name`): no trees; or a line is missing or damaged.
     """
-    found: dict[int, dict[str, str]] = {}
+    records: dict[int, dict[str, str]] = {}
     for _, text in lines:
         if match := _RECORD.fullmatch(text.rstrip("\r\n")):
-            found.setdefault(int(match[2]), {})[match[1]] = match[3] or ""
-    if not found:
+            records.setdefault(int(match[2]), {})[match[1]] = match[3] or ""
+    if not records:
         raise TreeFormatError(f"{name}: no tree (a line such as TS-0); give fairseq-generate --rnng-tree-output")
-    return [_record(sentence, found[sentence], name) for sentence in sorted(found)]
+    return [_record(sentence, records[sentence], name) for sentence in sorted(records)]
 
 
 def _record(sentence: int, records: dict[str, str], name: str) -> TreeRecord:

@@ -15,8 +15,8 @@ from ...options import check_values, option
 def _spare_embeddings(module, name, parameter):
     """Mark the parameters of embeddings, as a hook of torch on every parameter that a module gets.
 
-    An optimizer of fairseq gets parameters without their modules, so they have to be told apart before. The mark stays
-    on a table that is the matrix of the softmax as well: a tied one is the same parameter.
+    fairseq gives its optimizers parameters without their modules, so embeddings must be marked before. A table that is
+    tied to the softmax is the same parameter and keeps the mark.
     """
     if isinstance(module, (nn.Embedding, nn.EmbeddingBag)) and parameter is not None:
         parameter.no_weight_decay = True
@@ -47,10 +47,10 @@ class DecayedSGDConfig(FairseqDataclass):
 class DecayedSGD(FairseqOptimizer):
     """`torch.optim.SGD` with momentum and a weight decay that depends on the parameter.
 
-    - None: vectors and scalars, i.e. biases; parameters with the attribute `no_weight_decay = True`, which those of
-      `nn.Embedding` and `nn.EmbeddingBag` get by themselves, shared with a softmax or not. A model sets it on tables
-      that are not such modules.
-    - That of the parameter, where a model has set its attribute `weight_decay` (a number).
+    - None: vectors and scalars, i.e. biases; parameters with the attribute `no_weight_decay = True`, which is set on
+      those of `nn.Embedding` and `nn.EmbeddingBag`, shared with a softmax or not. A model sets it on tables of other
+      modules.
+    - Its own: a parameter with an attribute `weight_decay` (a number), set by a model.
     - `--weight-decay`: all others.
 
     A parameter without a gradient (`grad` is None) is left alone entirely: no decay, no momentum.
@@ -86,7 +86,7 @@ class DecayedSGD(FairseqOptimizer):
 def decay_groups(parameters, default: float) -> list[dict]:
     """Groups of parameters for `torch.optim`, one for each weight decay; see `DecayedSGD`.
 
-    Which groups there are depends on the parameters only, so that a run resumes with another `default`, too.
+    The groups depend on the parameters alone, so that a run can be resumed with another `default`.
     """
     groups = {}
     for parameter in parameters:

@@ -1,4 +1,4 @@
-"""A learning rate that is halved when a validation is worse than the one before (Hashimoto & Tsuruoka 2017)."""
+"""Learning rate that is halved when a validation is worse than the one before (Hashimoto & Tsuruoka 2017)."""
 
 import logging
 from dataclasses import dataclass
@@ -72,6 +72,6 @@ class HalveOnDrop(FairseqLRScheduler):
         return self.lr
 
     def step_update(self, num_updates):
-        """Nothing changes between checks; the rate in a checkpoint's optimizer is overruled."""
+        """Restore the rate, which is constant between checks, over that in a checkpoint's optimizer."""
         self.optimizer.set_lr(self.lr)
         return self.lr

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class ParserParts(StrEnum):
-    """Which parts of a trained parser a translator starts from."""
+    """Parts of a trained parser that a translator starts from."""
 
     all = "all"
     tables = "tables"  # vectors of words and n-grams
@@ -116,7 +116,7 @@ def _columns_right(heads: Tensor, rotation: Rotation) -> Tensor:
 
 
 def graph_memory(states: Tensor, padding_mask: Tensor, graph: Optional[Tensor] = None, words: Optional[Tensor] = None):
-    """What `GraphAttention` attends to.
+    """Memory for `GraphAttention`.
 
     Args:
         states: (B, T, D) of the encoder; all of a sentence is attended to, EOS too.
@@ -153,7 +153,7 @@ class GraphAttention(SourceAttention):
 class LatentGraphDecoder(RecurrentDecoder):
     """LSTM with input feeding, which predicts the first word from the encoder's last state (eqs. 4 to 9).
 
-    `contexts` is how many vectors the attention returns.
+    `contexts` is the number of vectors that the attention returns.
     """
 
     def __init__(self, dictionary, args, embed_tokens, contexts: int):
@@ -198,7 +198,7 @@ class LatentGraphModel(RecurrentModel):
 
     @property
     def syntax_inputs(self):
-        """Heads and labels, if they are to be given."""
+        """Heads and labels, for `--lgp-graph dep`."""
         return ("parent_pieces", "deprels") if self.encoder.parser.graph == GraphKind.dep else ()
 
     @classmethod
@@ -209,8 +209,8 @@ class LatentGraphModel(RecurrentModel):
     @classmethod
     def build_model(cls, args, task):
         """Build the model; ValueError or FileNotFoundError where options, vectors or the parser do not fit."""
-        given, args = args, cls.complete_options(args, task)
-        # what `RecurrentDecoder` asks for
+        original, args = args, cls.complete_options(args, task)
+        # options read by `RecurrentDecoder`
         args.untied_output, args.output_bias = False, True
         trained = None
         if args.lgp_parser_path:
@@ -244,10 +244,10 @@ class LatentGraphModel(RecurrentModel):
         load_vectors(words, args.lgp_word_vectors, args.lgp_ngram_vectors)
         if trained is not None:
             take_over(encoder, trained, args.lgp_parser_path, args.lgp_parser_parts)
-        # all of that is in the model from now on: its checkpoints must load without the files
+        # the model now holds all of this: its checkpoints must load without the files
         args.lgp_word_vectors = args.lgp_ngram_vectors = args.lgp_parser_path = None
         args.lgp_parser_parts = str(ParserParts.all)
-        keep_for_checkpoints(given, args)
+        keep_for_checkpoints(original, args)
         return model
 
     @torch.no_grad()
@@ -259,7 +259,7 @@ class LatentGraphModel(RecurrentModel):
 
 
 def adapt_options(args, trained: LatentGraphParserModel) -> None:
-    """Take what a trained parser fixes from it. Raises ValueError: an option contradicts it."""
+    """Set the options that a trained parser determines. Raises ValueError: an option contradicts it."""
     fixed = {"lgp_parser_size": trained.parser.size, "lgp_pos_size": trained.parser.pos_input.out_features}
     case = str(WordCase.lower if trained.words.lowercase else WordCase.written)
     if args.lgp_word_case != WordCase.auto:

@@ -50,15 +50,15 @@ class ParserAttention(HeadwiseAttention):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Self-attention on x (T, B, C) with a parsing head, and a padding mask (B, T) or None.
 
-        `gold_parents` (B, T) are columns of parents to use instead of the parser's distribution; where they are
-        negative, that stays. Returns (output (T, B, C), weights of the parsing head (B, 1, T, T), parser logits (B, T,
+        `gold_parents` (B, T) are columns of parents that replace the parser's distribution, except where they are
+        negative. Returns (output (T, B, C), weights of the parsing head (B, 1, T, T), parser logits (B, T,
         T), not masked).
         """
         logits = self.parser(x)
         distribution = masked_softmax(logits, padding_mask)
         if gold_parents is not None:
             one_hot = F.one_hot(gold_parents.clamp(min=0).long(), x.size(0)).to(distribution)
-            given = (gold_parents >= 0).unsqueeze(-1)
-            distribution = torch.where(given, one_hot, distribution)
+            is_gold = (gold_parents >= 0).unsqueeze(-1)
+            distribution = torch.where(is_gold, one_hot, distribution)
         output, weights = self.attend(x, padding_mask, lambda query, key: distribution.unsqueeze(1))
         return output, weights, logits

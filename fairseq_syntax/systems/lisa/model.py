@@ -37,7 +37,7 @@ class LisaEncoder(SyntaxEncoder):
         return LisaEncoderLayer(cfg) if number == cfg.lisa_layer else None
 
     def layer_syntax(self, src_syntax: SourceSyntax):
-        """Nothing, unless given parses replace the predicted ones (never in training)."""
+        """Given parses, where they replace the predicted ones (never in training)."""
         if not self.cfg.lisa_gold_parses or self.training:
             return {}
         return {"gold_parents": src_syntax["parent_pieces"]}

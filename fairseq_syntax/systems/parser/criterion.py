@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from .treebank import MISSING
 
-# what is logged -> (hits, of how many)
+# name in the log -> (hits, count)
 _PERCENT = {
     "pos": ("pos_hits", "pos_words"),
     "uas": ("head_hits", "head_words"),
@@ -38,7 +38,7 @@ class JointParsingCriterion(FairseqCriterion):
         self.sentence_avg = sentence_avg
 
     def forward(self, model, sample, reduce=True):
-        """(loss, sample size, what to log); see the class."""
+        """Compute the loss, the sample size and the figures to log; see the class."""
         kind = sample["pass"]
         training = model.training
         graph = model(**sample["net_input"], tags_only=training and kind == "pos")
@@ -80,7 +80,7 @@ class JointParsingCriterion(FairseqCriterion):
                 metrics.log_scalar(name, total(name) / max(total(words), 1) / math.log(2), total(words), round=3)
         for name, (hits, words) in _PERCENT.items():
             count = total(words)
-            # what a training pass does not compute is not logged; a metric to choose checkpoints by always is
+            # training passes log what they compute; the metric for choosing checkpoints is always logged
             if count or total("validating"):
                 metrics.log_scalar(name, 100 * total(hits) / max(count, 1), count or 1, round=2)
 

@@ -24,16 +24,16 @@ logger = logging.getLogger(__name__)
 
 
 class WordCase(StrEnum):
-    """How words are looked up; n-grams are always of the word as it is written."""
+    """Letter case for looking up words; n-grams always keep that of the text."""
 
-    auto = "auto"  # in lower case with pre-trained vectors, as they are written without
+    auto = "auto"  # lower case with pre-trained vectors, else as written
     lower = "lower"
     written = "written"
 
 
 @dataclass
 class GraphParserOptions(FairseqDataclass):
-    """Options of the parser and of what it reads, by itself as in a translator; defaults are those of the paper."""
+    """Options of the parser and of its words, alone or in a translator; defaults are those of the paper."""
 
     lgp_parser_size: int = option(100, "d1, size of word vectors, n-gram vectors and states of the parser", "[1, inf)")
     lgp_pos_size: int = option(50, "d2, size of the vector of a part of speech", "[1, inf)")
@@ -62,7 +62,7 @@ class LatentGraphParserModel(BaseFairseqModel):
     Args:
         dictionary: of the words.
         pos, labels: names of the classes, in their order.
-        longest: tokens of a sentence, EOS included, that it reads.
+        longest: maximum tokens of a sentence, EOS included.
     """
 
     options = LatentGraphParserOptions
@@ -140,19 +140,19 @@ class LatentGraphParserModel(BaseFairseqModel):
 
 
 def token_heads(heads: Tensor, lengths: Tensor, rotation: Rotation, word_mask: Tensor) -> dict[str, Tensor]:
-    """Heads as `HeadSelection.heads` has them, for the programs that look into models.
+    """Heads in the format of `HeadSelection.heads`, for programs that inspect models.
 
     Args:
         heads: (B, T, T) probabilities, sentences padded on the right, EOS the head of roots.
         lengths: (B,), counting EOS.
-        rotation: by which the sentences came to be padded on the right.
+        rotation: that moved the padding to the right.
         word_mask: (B, T), True at words, in the columns before that.
 
     Returns "arc_scores", log p, and "arc_marginals", p, (B, T, T), [dependent, head]; "root_scores" and
     "root_marginals" (B, T); "word_mask". In the columns before the rotation.
     """
     roots = heads.gather(2, (lengths - 1)[:, None, None].expand(-1, heads.shape[1], 1)).squeeze(2)
-    # columns, then rows, as they were
+    # undo the rotation in columns, then in rows
     arcs = rotation.back(rotation.back(heads.transpose(1, 2)).transpose(1, 2))
     roots = rotation.back(roots)
     return {
@@ -188,7 +188,7 @@ def build_words(args, dictionary, vocabulary) -> WordRepresentation:
 
 
 def is_lowercase(args) -> bool:
-    """Whether options have words looked up in lower case."""
+    """True if options ask for words in lower case."""
     if args.lgp_word_case == WordCase.auto:
         return bool(args.lgp_word_vectors)
     return args.lgp_word_case == WordCase.lower

@@ -16,7 +16,7 @@ TINY = 1e-12
 
 
 class GraphKind(StrEnum):
-    """Where heads and labels come from: the rows of the paper's comparison."""
+    """Sources of heads and labels: the rows of the paper's comparison."""
 
     latent = "latent"  # both are learned: LGP-NMT
     seq = "seq"  # there are none: SEQ
@@ -80,7 +80,7 @@ def _one_hot(numbers: Tensor, size: int) -> Tensor:
 
 
 def at_least_float32(tensor: Tensor) -> torch.dtype:
-    """Its dtype, or float32 if that is less precise."""
+    """The dtype of a tensor, or float32 if that is less precise."""
     return torch.promote_types(tensor.dtype, torch.float32)
 
 
@@ -117,8 +117,8 @@ class SoftmaxClassifier(nn.Module):
 class TwoWayLSTM(nn.Module):
     """An LSTM from left to right and one from right to left, each with an input of its own.
 
-    The second takes and gives sentences already turned round (`reverse`), so that both meet padding last, where it does
-    no harm and need not be packed away. Packing would wait for the GPU to tell the lengths.
+    The second reads and returns reversed sentences (`reverse`), so that padding comes last for both and need not be
+    packed away: packing would make the host wait for lengths from the GPU.
     """
 
     def __init__(self, input_size: int, size: int):
@@ -143,13 +143,13 @@ class TwoWayLSTM(nn.Module):
         except RuntimeError as error:
             if not torch.is_autocast_enabled("cpu") or "primitive" not in str(error):
                 raise
-            # oneDNN, which torch asks where nothing is packed, lacks LSTMs of half precision for many processors
+            # oneDNN, which torch uses for unpacked input, lacks half-precision LSTMs for many processors
             with torch.autocast("cpu", enabled=False):
                 return self.left_to_right(inputs)[0], self.right_to_left(turned)[0]
 
 
 class LatentGraphParser(nn.Module):
-    """Tags words, and gives each a distribution over heads and one over labels (Secs. 2.2, 2.3).
+    """Predicts tags of words, and distributions over their heads and labels (Secs. 2.2, 2.3).
 
         h1 = two-way LSTM of x;  p1 = softmax(W_pos h1 + b);  y = W_l p1
         h2 = two-way LSTM of [x; y; h1], where each direction reads the h1 of its own direction only
@@ -164,7 +164,7 @@ class LatentGraphParser(nn.Module):
         size: d1, of the states of one direction, and half of the size of x.
         pos_size: d2, of y.
         num_pos, num_labels: classes.
-        graph: where heads and labels come from.
+        graph: source of heads and labels.
 
     Infinite scores (of half precision, say) count as the greatest number; NaN in x or in states makes all of its
     sentence NaN, and nothing of others.

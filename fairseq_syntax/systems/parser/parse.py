@@ -1,4 +1,4 @@
-"""A parser that was trained with `dependency_parsing`, for any text."""
+"""Parsing of any text with a parser trained by `dependency_parsing`."""
 
 import math
 from collections.abc import Iterator
@@ -32,18 +32,18 @@ class OwnParser:
     """A latent graph parser as a `data.parsers.Parser`. Trees are the best ones, with one root.
 
     A word that the treebank did not have is read by its character n-grams. Tags are written if they are universal ones
-    (`--lgp-pos-column upos`). `longest` is how many words of a sentence it reads.
+    (`--lgp-pos-column upos`). `longest` is the maximum length of a sentence in words.
 
     Args:
         path: checkpoint of `lgp_parser`, or the name of a bundled one; nothing else is needed.
         device: "cpu", "cuda", …; None takes a GPU where there is one.
-        batch_tokens: words of a batch, padding included.
 
     Raises TreeFormatError: not such a checkpoint, or no such device; FileNotFoundError: no such file.
     """
 
-    def __init__(self, path: str | Path, device: str | None = None, batch_tokens: int = 2000):
-        self.batch_tokens = batch_tokens
+    batch_tokens = 2000  # words of a batch, padding included
+
+    def __init__(self, path: str | Path, device: str | None = None):
         try:
             self.model, self.task = LatentGraphParserModel.load(checkpoint(str(path)))
         except ValueError as error:
@@ -91,7 +91,7 @@ class OwnParser:
         return trees
 
     def _encode(self, sentences: list[list[str]]) -> list[torch.Tensor]:
-        """Numbers of words, and of EOS; words that are new are read by their spelling."""
+        """Numbers of words, and of EOS; new words are added to the dictionary and read by their spelling."""
         if self.lowercase:
             sentences = [[word.lower() for word in words] for words in sentences]
         self.task.learn_source_words(sentences)
@@ -119,7 +119,7 @@ class OwnParser:
             [ROOT if head == size else head for head in row[:size]]
             for row, size in zip(best.tolist(), sizes, strict=True)
         ]
-        # best heads that form a tree are the best tree
+        # if each word's best heads form a tree, it is the best tree
         chosen = (~are_trees(best, lengths)).nonzero().flatten().tolist()
         if not chosen:
             return heads

@@ -38,7 +38,7 @@ TRAIN = "train"
 PASSES = 2
 """Epochs of fairseq that make one of the paper: over tags, then over trees."""
 
-# of parameters that a pass keeps near a snapshot: beginning of the name -> δ
+# prefix of the names of parameters that a pass keeps near a snapshot -> δ
 _ANCHORS = {
     Pass.pos: {"words.": 1e-3},
     Pass.dependency: {"parser.pos_classifier.": 1e-2, "parser.layer1.": 1e-3},
@@ -61,7 +61,7 @@ class DependencyParsingConfig(FairseqDataclass):
     lgp_pos_batch_size: int = option(25, "sentences per batch of tags", "[1, inf)")
     lgp_dep_batch_size: int = option(15, "sentences per batch of trees", "[1, inf)")
     max_source_positions: int = option(1024, "longest sentence, in tokens, EOS included", "[1, inf)")
-    # programs that look into translators ask for these
+    # read by programs that inspect translators
     source_lang: str = option("text", "name of the language; has no effect")
     target_lang: str = option("trees", "has no effect")
     left_pad_source: bool = option(False, "pad on the left in programs that look into models; has no effect")
@@ -90,24 +90,24 @@ class DependencyParsingTask(FairseqTask):
         self.state.add_factory("vocabulary", self._build_vocabulary)
         self._dictionary = None
         self._snapshot = {"epoch": 0, "values": {}}
-        self._anchors = []  # parameter, what it was, δ
+        self._anchors = []  # parameter, its snapshot, δ
         self._resting = []  # parameters that the pass does not use
 
     @classmethod
     def setup_task(cls, cfg, **kwargs):
-        """Make the task; files are opened when they are needed."""
+        """Make the task; files are opened later, on first use."""
         return cls(cfg)
 
     # --- words, tags and labels ---------------------------------------------------------------------------------
 
     @property
     def vocabulary(self) -> dict[str, list]:
-        """See `treebank.build_vocabulary`: of the checkpoint, if there is one, or else of the training data."""
+        """Vocabulary (`treebank.build_vocabulary`) of the checkpoint, if there is one, or of the training data."""
         return self.state.vocabulary
 
     @property
     def source_dictionary(self) -> Dictionary:
-        """Dictionary of the words, those of evaluation data that were loaded behind the others."""
+        """Dictionary of the words; new ones from evaluation data come last."""
         if self._dictionary is None:
             self._dictionary = vocabulary_dictionary(self.vocabulary)
         return self._dictionary
@@ -159,7 +159,7 @@ class DependencyParsingTask(FairseqTask):
         return split == TRAIN
 
     def load_dataset(self, split, epoch=1, combine=False, **kwargs):
-        """Load the treebank SPLIT.conllu of the data folder; of `train`, what the pass of the epoch is about."""
+        """Load the treebank SPLIT.conllu of the data folder; of `train`, the data for the pass of the epoch."""
         if split != TRAIN:
             self.datasets[split] = self._dataset(self._read(split))
             return
@@ -179,7 +179,7 @@ class DependencyParsingTask(FairseqTask):
         )
 
     def learn_source_words(self, texts):
-        """Append the new words of texts to the dictionary, with count 0; models read them there.
+        """Append the new words of texts to the dictionary, with count 0, for models to read.
 
         A text is a list of words, or words separated by spaces.
         """
@@ -214,16 +214,16 @@ class DependencyParsingTask(FairseqTask):
         return super().build_criterion(cfg, from_checkpoint=True)
 
     def optimizer_step(self, optimizer, model, update_num):
-        """As in fairseq; what a pass does not use is left alone in several processes, too, as it is in one.
+        """As in fairseq; parameters that a pass does not use stay as they are, in several processes, too.
 
-        There fairseq fills gradients that are missing with zeros, with which parameters would decay.
+        Otherwise fairseq would replace their missing gradients by zeros, and weight decay would change them.
         """
         for parameter in self._resting:
             parameter.grad = None
         super().optimizer_step(optimizer, model, update_num)
 
     def begin_epoch(self, epoch, model):
-        """Take a snapshot of what the pass is to keep, unless the run resumes in the middle of the pass."""
+        """Take a snapshot of the parameters to stay near to, unless the run resumes in the middle of the pass."""
         # before the first pass, there is nothing worth keeping
         anchored = _anchored(model, pass_of(epoch)) if epoch > 1 else []
         self._resting = []
@@ -238,7 +238,7 @@ class DependencyParsingTask(FairseqTask):
         self._anchors = [(parameter, values[name].to(parameter), delta) for name, parameter, delta in anchored]
 
     def penalty(self) -> torch.Tensor | float:
-        """Σ δ ‖θ − θ'‖² over what the pass is to keep; 0 where there is nothing."""
+        """Σ δ ‖θ − θ'‖² over the parameters in the snapshot; 0 without one."""
         return sum((delta * (parameter - value).square().sum() for parameter, value, delta in self._anchors), 0.0)
 
     def get_checkpoint_dict(self):
@@ -256,12 +256,12 @@ class DependencyParsingTask(FairseqTask):
 
 
 def pass_of(epoch: int) -> Pass:
-    """What an epoch of fairseq, from 1, is about."""
+    """The pass of an epoch of fairseq, from 1."""
     return Pass.pos if epoch % PASSES else Pass.dependency
 
 
 def _anchored(model, kind: Pass) -> list[tuple]:
-    """(name, parameter, δ) of what a pass keeps near a snapshot, of parameters that are trained."""
+    """(name, parameter, δ) of trained parameters that a pass keeps near a snapshot."""
     return [
         (name, parameter, delta)
         for name, parameter in model.named_parameters()
@@ -319,6 +319,6 @@ class InverseEpoch(FairseqLRScheduler):
         return self.lr
 
     def step_update(self, num_updates):
-        """Nothing changes within an epoch; the rate in a checkpoint's optimizer is overruled."""
+        """Restore the rate, which is constant within an epoch, over that in a checkpoint's optimizer."""
         self.optimizer.set_lr(self.lr)
         return self.lr

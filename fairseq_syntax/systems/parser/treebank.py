@@ -1,4 +1,4 @@
-"""Treebanks to train a parser on: reading them, their vocabulary, and batches of them."""
+"""Treebanks for training a parser: reader, vocabulary and batches."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,14 +25,14 @@ UNSEEN = -2
 
 
 class PosColumn(StrEnum):
-    """Which tags are learned."""
+    """Column of the tags to learn."""
 
     upos = "upos"
     xpos = "xpos"
 
 
 class Pass(StrEnum):
-    """What a batch is there to teach."""
+    """Purpose of a batch."""
 
     pos = "pos"
     dependency = "dependency"
@@ -43,10 +43,10 @@ class Pass(StrEnum):
 class TaggedSentence:
     """A sentence of a treebank; J words."""
 
-    words: list[str]  # J, lower-cased if so desired
+    words: list[str]  # J, lower-cased by option
     tags: list[str]  # J, `_` where unknown
     tree: Sentence  # heads, labels, universal tags
-    labels: list[str]  # J, without subtypes if so desired
+    labels: list[str]  # J, without subtypes by option
 
 
 def find_treebank(folder: str, split: str) -> Path:
@@ -172,9 +172,9 @@ class TreebankDataset(FairseqDataset):
 
     Args:
         pos, labels: the tags and labels that have numbers, in this order.
-        kind: what the batches are for.
+        kind: purpose of the batches.
         batch_size: sentences of a batch, instead of fairseq's `--batch-size`; None takes that.
-        shuffle: batches of random sentences; otherwise, of sentences of about one length.
+        shuffle: batches of random sentences; otherwise, of sentences of similar length.
     """
 
     def __init__(
@@ -225,11 +225,11 @@ class TreebankDataset(FairseqDataset):
         }
 
     def num_tokens(self, index):
-        """Words and EOS."""
+        """Number of tokens of a sentence, EOS included."""
         return int(self.sizes[index])
 
     def num_tokens_vec(self, indices):
-        """Words and EOS of each."""
+        """Number of tokens of each sentence, EOS included."""
         return self.sizes[indices]
 
     size = num_tokens
@@ -241,7 +241,7 @@ class TreebankDataset(FairseqDataset):
         return np.argsort(-self.sizes, kind="stable")
 
     def batch_by_size(self, indices, max_tokens=None, max_sentences=None, required_batch_size_multiple=1):
-        """Batches of `batch_size` sentences, of which none is lost; their sizes need be no multiple of anything."""
+        """Batches of `batch_size` sentences, without fairseq's rounding to multiples, which would lose sentences."""
         batches = super().batch_by_size(indices, max_tokens, self.batch_size or max_sentences, 1)
         return compat.batches_without_loss(batches, indices)
 

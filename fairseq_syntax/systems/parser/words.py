@@ -1,4 +1,4 @@
-"""Words as a vector of their own beside the mean vector of their character n-grams; both may start from files.
+"""Representations of words: a vector of the word and the mean of its character n-grams; both may start from files.
 
 This is x(w) of Hashimoto & Tsuruoka (EMNLP 2017), Sec. 2.1. A word that is too rare for a vector of its own, or unseen,
 still has its n-grams: so the dictionary has to be open, with all words of the training text and, counted 0, others.
@@ -65,14 +65,13 @@ def frequent_ngrams(words: Iterable[tuple[str, int]], minimum: int) -> list[str]
     return [key for _, key in sorted((-count, key) for key, count in counts.items() if count >= minimum)]
 
 
-def bag_table(words: Sequence[str], numbers: Mapping[str, int], width: int = MAX_NGRAMS) -> Tensor:
-    """Numbers of the n-grams of V words that have one: distinct, in order of appearance, the first `width` of a word.
+def bag_table(words: Sequence[str], numbers: Mapping[str, int]) -> Tensor:
+    """Numbers of the n-grams of V words: distinct, in order of appearance, the first `MAX_NGRAMS` of a word.
 
-    Returns (V, W) int32, 0 after the last n-gram. W is the size of the largest bag, and 1 if all are empty.
+    Returns (V, W) int32, 0 after the last n-gram. W is the size of the largest bag, and 1 if all are empty. N-grams
+    without a number are left out.
     """
-    bags = [
-        list(dict.fromkeys(numbers[key] for key in character_ngrams(word) if key in numbers))[:width] for word in words
-    ]
+    bags = [list(dict.fromkeys(filter(None, map(numbers.get, character_ngrams(word)))))[:MAX_NGRAMS] for word in words]
     sizes = np.array([len(bag) for bag in bags], dtype=np.int64)
     table = np.zeros((len(bags), max(1, sizes.max(initial=0))), dtype=np.int32)
     # rows are filled from the left, so the bags one after the other are the filled cells in their order
@@ -101,7 +100,7 @@ class WordRepresentation(nn.Module):
     new words are read by their spelling.
 
     Args:
-        dictionary: of V symbols, which is looked at again in every pass.
+        dictionary: of V symbols, which may grow at its end.
         counts: how often each occurs in the training text; None takes those of the dictionary.
         size: d1, of both vectors.
         minimum: occurrences that a word must have for a row of its own, and an n-gram.
@@ -194,7 +193,7 @@ def read_vectors(path: str, size: int, wanted: Optional[Collection[str]] = None)
 
     Fields are separated by single blanks. Tokens may contain blanks, and bytes that are not UTF-8 do no harm. A first
     line of two integers, as word2vec writes it, is not an entry. A token that comes again keeps its first vector. Lines
-    that do not end in d finite numbers are passed over, and counted in the log. Only vectors of `wanted` tokens are
+    that do not end in d finite numbers are skipped, and counted in the log. Only vectors of `wanted` tokens are
     kept, best given as a set.
     """
     vectors: dict[str, np.ndarray] = {}
@@ -253,7 +252,7 @@ def load_vectors(
     without a file stays as it is. N-grams have keys such as `3gram-cat`; words are in lower case if they are looked up
     so.
 
-    Raises OSError: a file cannot be read; ValueError: it has no vector that is of use.
+    Raises OSError: a file cannot be read; ValueError: it has no vector of a known word or n-gram.
     """
     words = representation.words
     row_symbols = [None if row == words.padding_idx else s for row, s in enumerate(representation.row_symbols)]

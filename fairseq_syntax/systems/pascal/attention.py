@@ -12,7 +12,7 @@ class ParentScaledAttention(HeadwiseAttention):
     N = QKᵀ/√d ∘ D for the first `pascal_heads` heads (eqs. 1-2); then the padding mask, the softmax, and V.
 
     Args:
-        pascal_heads: how many heads are scaled, 1 to `num_heads`.
+        pascal_heads: number of scaled heads, 1 to `num_heads`.
         parent_ignoring: probability q with which, in training, the row of a token in D becomes ones, for all heads.
         All others as in `MultiheadAttention`.
     """

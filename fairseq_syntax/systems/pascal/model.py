@@ -9,7 +9,7 @@ from fairseq.models import register_model
 from ...data.collating import SourceSyntax
 from ...options import option
 from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
-from ..transformer.layer_choice import add_heads_option, heads_of_layers
+from ..transformer.layer_choice import add_heads_option, heads_by_layer
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 from .attention import ParentScaledAttention
 from .parent_kernel import ParentKernel, parent_weights
@@ -53,7 +53,7 @@ class PascalEncoder(SyntaxEncoder):
         return PascalEncoderLayer(cfg, heads) if heads else None
 
     def layer_syntax(self, src_syntax: SourceSyntax):
-        """D of the batch, once for all layers and heads."""
+        """The matrix D of the batch, computed once for all layers and heads."""
         if not self.scales:
             return None
         if self.training and self.cfg.pascal_parent_ignoring == 1:
@@ -79,7 +79,7 @@ class PascalTransformerModel(SyntaxTransformerModel):
 
     @classmethod
     def check_options(cls, args, task):
-        args.pascal_heads = heads_of_layers("--pascal-heads", args.pascal_heads, args)
+        args.pascal_heads = heads_by_layer("--pascal-heads", args.pascal_heads, args)
         if math.isinf(args.pascal_variance) and args.pascal_weight_fn == ParentKernel.normal:
             raise ValueError("--pascal-variance inf: this normal density is 0; give --pascal-weight-fn uniform, too")
 

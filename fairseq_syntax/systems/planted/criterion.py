@@ -39,8 +39,8 @@ def planting_loss(logits: Tensor, parent_pieces: Tensor, word_starts: Tensor, pa
     scores = logits.float().masked_fill(padding_mask[:, None, None, :], float("-inf"))
     # -inf at padding must not be multiplied, by a weight of 0 either
     losses = -F.log_softmax(scores, dim=-1).masked_fill(~wanted, 0).sum(dim=-1) / wanted.sum(dim=-1).clamp(min=1)
-    found = wanted.expand_as(scores).gather(-1, scores.argmax(dim=-1, keepdim=True)).squeeze(-1)
-    return HeadLoss(losses.sum(), found, counted.unsqueeze(1).expand_as(found))
+    correct = wanted.expand_as(scores).gather(-1, scores.argmax(dim=-1, keepdim=True)).squeeze(-1)
+    return HeadLoss(losses.sum(), correct, counted.unsqueeze(1).expand_as(correct))
 
 
 @register_criterion("label_smoothed_cross_entropy_with_planted_heads", dataclass=PlantedHeadsConfig)

@@ -1,4 +1,4 @@
-"""A stock Transformer, heads of whose encoder learn in training to look at the parent."""
+"""A stock Transformer with encoder heads trained to look at the parent."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,12 @@ from torch.nn import functional as F
 
 from ...data.collating import SourceSyntax
 from ..transformer.encoder import SyntaxEncoder, SyntaxEncoderLayer
-from ..transformer.layer_choice import add_heads_option, check_layers_with_a_loss, heads_of_layers
+from ..transformer.layer_choice import add_heads_option, check_layers_with_a_loss, heads_by_layer
 from ..transformer.model import SyntaxTransformerModel, register_sizes
 
 
 def head_logits(attention: MultiheadAttention, x: Tensor, heads: int) -> Tensor:
-    """What self-attention takes the softmax of, in its first heads, before masks: (T, B, C) -> (B, heads, T, T)."""
+    """Logits of the first heads of self-attention, before masks: (T, B, C) -> (B, heads, T, T)."""
     length, batch, _ = x.shape
     size = heads * attention.head_dim
     query, key = (
@@ -28,7 +28,7 @@ def head_logits(attention: MultiheadAttention, x: Tensor, heads: int) -> Tensor:
 
 
 class PlantedEncoderLayer(SyntaxEncoderLayer):
-    """fairseq's encoder layer, which also says what its first heads look at."""
+    """fairseq's encoder layer, which also returns the logits of its first heads."""
 
     attention = MultiheadAttention
 
@@ -52,7 +52,7 @@ class PlantedEncoder(SyntaxEncoder):
         return PlantedEncoderLayer(cfg, heads) if heads else None
 
     def layer_syntax(self, src_syntax: SourceSyntax):
-        """Nothing; where there are no trees, that is, in translation, the layers are fairseq's."""
+        """An empty dict, or None without trees (in translation), which makes the layers fairseq's."""
         return {} if self.training or "parent_pieces" in src_syntax else None
 
 
@@ -79,7 +79,7 @@ class PlantedTransformerModel(SyntaxTransformerModel):
 
     @classmethod
     def check_options(cls, args, task):
-        args.planted_heads = heads_of_layers("--planted-heads", args.planted_heads, args)
+        args.planted_heads = heads_by_layer("--planted-heads", args.planted_heads, args)
         if not any(args.planted_heads):
             raise ValueError("--planted-heads 0: plants no head; use --arch transformer")
         check_layers_with_a_loss(args)

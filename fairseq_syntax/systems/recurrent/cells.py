@@ -1,4 +1,4 @@
-"""LSTM and GRU cells of a decoder, which do outside the time loop whatever does not depend on the step before.
+"""LSTM and GRU cells of a decoder that compute outside the time loop what does not depend on the step before.
 
 On CUDA, all that follows the products is one kernel of torch's, as in `torch.nn.LSTMCell` and `GRUCell`.
 """
@@ -13,15 +13,15 @@ from torch import Tensor, nn
 class RecurrentCell(nn.Module):
     """One layer of a recurrent decoder.
 
-    Its input has two parts: what is known for all steps beforehand (embeddings of given words), projected by
-    `project_ahead` in one product, and what the step before made (input feeding, the layer below).
+    Its input has two parts: one known for all steps beforehand (embeddings of target words), which `project_ahead`
+    projects in one product, and one computed step by step (input feeding, the layer below).
     """
 
     gates: int  # rows of the input projection, in units of the hidden size
     input_has_bias = False  # besides that of the recurrent product
 
     def __init__(self, step_size: int, hidden_size: int, ahead_size: int = 0):
-        """Args: sizes of the part of the input known at its step only, of the state, of the part known ahead."""
+        """Args: sizes of the input computed at each step, of the state, and of the input known ahead."""
         super().__init__()
         self.hidden_size = hidden_size
         self.ahead = None
@@ -42,7 +42,7 @@ class RecurrentCell(nn.Module):
 
 
 def fuses(tensor: Tensor) -> bool:
-    """True where torch has the kernels."""
+    """True if torch has fused kernels for a tensor."""
     return tensor.is_cuda
 
 
@@ -54,7 +54,7 @@ class LSTMCell(RecurrentCell):
     def __init__(self, step_size, hidden_size, ahead_size=0):
         super().__init__(step_size, hidden_size, ahead_size)
         self.recurrent = nn.Linear(step_size + hidden_size, 4 * hidden_size)
-        self.fused = None  # what `for_kernel` returns, in the steps of a batch
+        self.fused = None  # result of `for_kernel`, during the steps of a batch
 
     def for_kernel(self) -> Optional[Tuple[Tensor, ...]]:
         """Weights of the input and of the state, and the bias, in the order of torch's kernel, for training with it."""
@@ -75,10 +75,10 @@ class LSTMCell(RecurrentCell):
     def forward(self, inputs, state, ahead=None):
         hidden, cell = state
         if self.fused:
-            of_input, of_state, bias = self.fused
+            input_weight, state_weight, bias = self.fused
             bias = bias if ahead is None else ahead
-            given = bias if inputs is None else torch.addmm(bias, inputs, of_input.t())
-            return torch.ops.aten._thnn_fused_lstm_cell(given, hidden @ of_state.t(), cell)[:2]
+            projected = bias if inputs is None else torch.addmm(bias, inputs, input_weight.t())
+            return torch.ops.aten._thnn_fused_lstm_cell(projected, hidden @ state_weight.t(), cell)[:2]
         x = hidden if inputs is None else torch.cat((inputs, hidden), dim=1)
         # the bias is in `ahead`, if there is one: one operation instead of two at every step
         bias = self.recurrent.bias if ahead is None else ahead
@@ -102,23 +102,23 @@ class GRUCell(RecurrentCell):
 
     def forward(self, inputs, state, ahead=None, masks: Tuple[Tensor, ...] = ()):
         """As of the base; `masks` are those of `gru_step`."""
-        given = ahead if inputs is None else self.input(inputs)
+        projected = ahead if inputs is None else self.input(inputs)
         if inputs is not None and ahead is not None:
-            given = given + ahead
-        return (gru_step(given, state[0], self.recurrent.weight, self.recurrent.bias, masks),)
+            projected = projected + ahead
+        return (gru_step(projected, state[0], self.recurrent.weight, self.recurrent.bias, masks),)
 
 
-def gru_step(given: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor, masks: Tuple[Tensor, ...] = ()) -> Tensor:
+def gru_step(inputs: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor, masks: Tuple[Tensor, ...] = ()) -> Tensor:
     """The new state (B, H) of a GRU.
 
     Args:
-        given: (B, 3H), of the input.
+        inputs: (B, 3H), projected.
         hidden: (B, H), the state before.
         weight, bias: (3H, H) and (3H,), of the recurrent product.
-        masks: none, or two (B, H): what of the state enters the products for the gates and for the candidate.
+        masks: none, or two (B, H), of the state in the products for the gates and for the candidate.
     """
-    if fuses(given) and not masks:
-        return torch.ops.aten._thnn_fused_gru_cell(given, torch.nn.functional.linear(hidden, weight, bias), hidden)[0]
+    if fuses(inputs) and not masks:
+        return torch.ops.aten._thnn_fused_gru_cell(inputs, torch.nn.functional.linear(hidden, weight, bias), hidden)[0]
     split = 2 * hidden.shape[1]
     if masks:
         states = (hidden * mask for mask in masks)
@@ -126,6 +126,6 @@ def gru_step(given: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor, masks:
         new = torch.cat([torch.nn.functional.linear(*part) for part in parts], dim=1)
     else:
         new = torch.nn.functional.linear(hidden, weight, bias)
-    reset, update = torch.sigmoid(given[:, :split] + new[:, :split]).chunk(2, dim=1)
-    candidate = torch.tanh(given[:, split:] + reset * new[:, split:])
+    reset, update = torch.sigmoid(inputs[:, :split] + new[:, :split]).chunk(2, dim=1)
+    candidate = torch.tanh(inputs[:, split:] + reset * new[:, split:])
     return candidate + update * (hidden - candidate)

@@ -14,7 +14,7 @@ from .source_attention import SourceAttention
 
 
 class RecurrentDecoder(FairseqIncrementalDecoder):
-    """What recurrent decoders share: the loop over the steps, and its state. Subclasses define the step.
+    """Base of recurrent decoders: the loop over the steps, and its state. Subclasses define the step.
 
     A state is nested dicts, lists and tuples of tensors, all with the batch first.
     """
@@ -41,23 +41,23 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
 
     @abstractmethod
     def project_ahead(self, embedded: Tensor) -> Tensor:
-        """What the steps need of the words before, for all steps at once: (S, B, E) -> (S, B, …)."""
+        """Project the words before, (S, B, E) -> (S, B, …), for all steps at once."""
 
     @abstractmethod
     def step(self, ahead: Tensor, state: Dict[str, object], memory: Dict[str, Tensor]):
         """One target position, after `ahead` (B, …) of `project_ahead`, the state of the step before, and the source.
 
-        Returns (output (B, …); extra, what the attention shows, name -> (B, …); the new state).
+        Returns (output (B, …); extra results of the attention, name -> (B, …); the new state).
         """
 
     def read_out(self, outputs: Tensor, embedded: Tensor) -> Tensor:
-        """Features (B, S, C) of the outputs (B, S, …) of all steps and the words before (B, S, E)."""
+        """Compute features (B, S, C) from the outputs (B, S, …) of all steps and the words before (B, S, E)."""
         return outputs
 
     def extract_features(self, prev_output_tokens, encoder_out, incremental_state=None, **unused):
         """Run all steps, or with `incremental_state` those that are new.
 
-        Returns (features (B, S, C); extra: "attn" [(B, S, T)] in eval mode, and what else the attention shows, (B, S,
+        Returns (features (B, S, C); extra: "attn" [(B, S, T)] in eval mode, and other results of the attention, (B, S,
         …)).
         """
         state = self.get_incremental_state(incremental_state, "cached_state")
@@ -74,13 +74,13 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
                 output, extra, state = self.step(ahead, state, encoder_out["memory"])
                 outputs.append(output)
                 extras.append(extra)
-        finally:  # whatever happens, else the model could not be copied
+        finally:  # after errors, too: a model with these tensors cannot be copied
             for cell in cells:
                 cell.fused = None
         self.set_incremental_state(incremental_state, "cached_state", state)
         extra = {"attn": [None]}
         if not self.training and self.need_attn:
-            extra = {name: torch.stack([of_step[name] for of_step in extras], dim=1) for name in extras[0]}
+            extra = {name: torch.stack([step[name] for step in extras], dim=1) for name in extras[0]}
             extra["attn"] = [extra["attn"]]
         return self.read_out(torch.stack(outputs, dim=1), embedded), extra
 

@@ -68,7 +68,7 @@ class RecurrentEncoder(FairseqEncoder):
         return self.annotation_dropout(x), final
 
     def source(self, src_tokens: Tensor, src_syntax: Optional[SourceSyntax] = None) -> Source:
-        """What a batch is made of; see `forward`."""
+        """The `Source` of a batch; see `forward`."""
         padding_mask = src_tokens.eq(self.dictionary.pad())
         word_mask = ~padding_mask & src_tokens.ne(self.dictionary.eos())
         return Source(src_tokens, padding_mask, word_mask, GivenSyntax(src_syntax or {}), Rotation(padding_mask))
@@ -78,7 +78,7 @@ class RecurrentEncoder(FairseqEncoder):
         return self.run(self.rnn, self.embed(source), source)
 
     def remember(self, source: Source) -> Dict[str, object]:
-        """What the decoder attends to, "memory", and the last states, "final": batch first."""
+        """The "memory" for the attention, and the last states, "final": batch first."""
         states, final = self.annotate(source)
         return {"memory": self.memory(states, source), "final": final}
 

@@ -53,7 +53,7 @@ class RecurrentOptions(FairseqDataclass):
 class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
     """Attentional recurrent encoder-decoder (Luong et al. 2015; Tran & Bisk 2018, Sec. 2), the baseline of SA-NMT.
 
-    Systems that attend otherwise subclass it: they override `build_attention`, and `options` if they have their own.
+    Systems with another attention subclass it: they override `build_attention`, and `options` to add their own.
     """
 
     options = RecurrentOptions
@@ -100,14 +100,14 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
         cls.check_options(args, task)
         for side in ("source", "target"):
             name = f"max_{side}_positions"
-            # the task has these options, too, and fairseq puts them into the same namespace
+            # options of the task, too, which fairseq puts into the same namespace
             setattr(args, name, getattr(args, name, None) or 1024)
         return args
 
     @classmethod
     def build_model(cls, args, task):
         """Build the model. Raises ValueError: options that contradict each other or are out of range."""
-        given, args = args, cls.complete_options(args, task)
+        original, args = args, cls.complete_options(args, task)
         memory, attention = cls.build_attention(args, task)
         source_table = _embeddings(task.source_dictionary, args.encoder_embed_dim)
         target_table = source_table
@@ -120,14 +120,14 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
         if model.syntax_inputs:
             require_trees(cls, task)
         cls.initialize(model, args)
-        keep_for_checkpoints(given, args)
+        keep_for_checkpoints(original, args)
         for table in (source_table, target_table):
             nn.init.zeros_(table.weight[table.padding_idx])
         return model
 
     @classmethod
     def initialize(cls, model, args) -> None:
-        """Give all parameters their first values; rows of padding are filled in later."""
+        """Initialise all parameters; rows of padding are set later."""
         for parameter in model.parameters():
             nn.init.uniform_(parameter, -args.init_range, args.init_range)
 

@@ -7,9 +7,9 @@ from torch import Tensor, nn
 
 
 class Rotation:
-    """Puts rows in order for what wants the padding, True in `padding_mask` (B, T), on the right.
+    """Rotation of rows that moves their padding, True in `padding_mask` (B, T), to the right.
 
-    Without padding on the left, it does nothing. `lengths` (B,) are those without padding, on the host.
+    It does nothing without padding on the left. `lengths` (B,), on the host, do not count padding.
     """
 
     def __init__(self, padding_mask: Tensor):
@@ -30,13 +30,13 @@ class Rotation:
         return x if self.shift is None else _gather(x, (self.positions - self.shift) % self.length)
 
     def columns_right(self, columns: Tensor) -> Tensor:
-        """Numbers (B, T) of columns, which `right` would only move: what the columns are called after it."""
+        """Convert numbers (B, T) of columns to numbers of columns after `right`."""
         return columns if self.shift is None else columns - self.shift
 
     def run(self, layers: nn.RNNBase, x: Tensor):
         """Run recurrent layers over rows without their padding.
 
-        `layers` have the batch first, x (B, T, E) the padding on the right. Returns what the layers do, 0 at padding.
+        `layers` have the batch first, x (B, T, E) the padding on the right. Returns as the layers do, 0 at padding.
         """
         lengths, order = self.lengths.sort(descending=True, stable=True)
         # `enforce_sorted=False` would ask the GPU for the order

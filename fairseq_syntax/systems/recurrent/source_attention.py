@@ -1,8 +1,7 @@
 """Attention of a recurrent decoder to the source sentence: one interface for all kinds, and the plain kind.
 
 An attention has two halves, because a sentence is encoded once and attended to at every step, by every hypothesis:
-a `SourceMemory` in the encoder computes whatever depends on the source alone, and a `SourceAttention` in the decoder
-what depends on the step.
+a `SourceMemory` in the encoder depends on the source alone, and a `SourceAttention` in the decoder on the step, too.
 """
 
 from abc import abstractmethod
@@ -18,7 +17,7 @@ Memory = Dict[str, Tensor]
 
 
 class Source(NamedTuple):
-    """The source sentences of a batch, as every `SourceMemory` gets them."""
+    """The source sentences of a batch: input of every `SourceMemory`."""
 
     tokens: Tensor  # (B, T) ids
     padding_mask: Tensor  # (B, T), True at padding
@@ -29,7 +28,7 @@ class Source(NamedTuple):
 
 
 class SourceMemory(nn.Module):
-    """What a decoder needs of the source sentence, made once; attention to it returns vectors of `context_size`."""
+    """Memory of a source sentence, computed once; attention to it returns vectors of `context_size`."""
 
     context_size: int
 
@@ -42,7 +41,7 @@ class SourceAttention(nn.Module):
     """One step of attention over a memory."""
 
     def initial_state(self, memory: Memory) -> Dict[str, Tensor]:
-        """What the attention carries from step to step, before the first: name -> (B, …). Most carry nothing."""
+        """Initial state of the attention, name -> (B, …); most kinds have none."""
         return {}
 
     @abstractmethod
@@ -51,8 +50,8 @@ class SourceAttention(nn.Module):
     ) -> Tuple[Tensor, Dict[str, Tensor], Dict[str, Tensor]]:
         """Attend once, from a state of the decoder (B, H), to the memory that belongs to this class.
 
-        Returns (context (B, context size); extra: "attn" (B, T), the weights of the source positions, and what else the
-        kind of attention has to show, (B, …) each; the new state).
+        Returns (context (B, context size); extra: "attn" (B, T), the weights of the source positions, and other results
+        of this kind of attention, (B, …) each; the new state).
         """
 
 

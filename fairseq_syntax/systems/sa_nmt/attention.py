@@ -50,7 +50,7 @@ class OneSetMemory(GlobalMemory):
 class SharedSyntaxAttention(SourceAttention):
     """Context [c; d * sigmoid(W_g h)], where c and d are averages by the same weights (eqs. 3, 4, 16, 17).
 
-    What it finds besides the weights: "gate_norm" (B,), the Euclidean norm of the gate (eq. 23).
+    Returned besides the weights: "gate_norm" (B,), the Euclidean norm of the gate (eq. 23).
     """
 
     def __init__(self, source_size: int, query_size: int):

@@ -11,14 +11,14 @@ from ..recurrent.source_attention import Source
 
 
 class HeadDistribution(StrEnum):
-    """What turns scores into a distribution over heads."""
+    """Functions from scores to a distribution over heads."""
 
     tree = "tree"  # marginals of single-root dependency trees, by the Matrix-Tree theorem
     flat = "flat"  # softmax over the words, each word by itself: self-attention
 
 
 class RootScores(StrEnum):
-    """What scores a word as the root of the sentence."""
+    """Scores of a word as the root of the sentence."""
 
     diagonal = "diagonal"  # the word's own query, as the paper's formula has it
     query = "query"  # a learned vector instead of the head's query, as the authors' code has it
@@ -56,7 +56,7 @@ class HeadSelection(nn.Module):
         self.head_query = nn.Linear(size, size, bias=False)  # W_q
         self.dependent_key = nn.Linear(size, size, bias=False)  # W_k
         self.value = nn.Linear(size, size, bias=False)  # W_v
-        # a fact about the dictionary, not learned: checkpoints do without it
+        # derived from the dictionary, so not saved in checkpoints
         self.register_buffer("never_heads", never_heads, persistent=False)
         self.root_query = None
         if distribution == HeadDistribution.tree and root_scores == RootScores.query:
@@ -72,12 +72,12 @@ class HeadSelection(nn.Module):
         return arcs, keys @ self.root_query
 
     def heads(self, states: Tensor, source: Source) -> Dict[str, Tensor]:
-        """Scores and distributions of the heads of the words that annotations (B, T, C) stand for.
+        """Scores and distributions of the heads of words with annotations (B, T, C).
 
         Returns "arc_scores" and "arc_marginals" (B, T, T), [dependent, head]; "root_scores" and "root_marginals" (B,
         T); "word_mask". Marginals of a word sum to one over its heads and the root. For `flat` the diagonal, a word
-        that chooses itself, takes the place of the root. Where the syntax of the source has `piece_heads`, these take
-        the place of the distributions.
+        that chooses itself, takes the place of the root. If the syntax of the source has `piece_heads`, they replace
+        the distributions.
         """
         arcs, roots = self.scores(states)
         word_mask = source.word_mask
@@ -130,7 +130,7 @@ def _flat_heads(arcs: Tensor, roots: Tensor, word_mask: Tensor) -> tuple[Tensor,
 def _clamped(arcs: Tensor, roots: Tensor, heads: Tensor, word_mask: Tensor) -> tuple[Tensor, Tensor]:
     """Marginals (B, T, T) and (B, T) of given trees, the head of roots EOS; sentences without a parse keep theirs."""
     columns = torch.arange(heads.shape[1], device=heads.device)
-    given = (heads >= 0) & word_mask
+    has_head = (heads >= 0) & word_mask
     chosen = (heads.unsqueeze(2) == columns) & word_mask.unsqueeze(1)
-    arcs = torch.where(given.unsqueeze(2), chosen.to(arcs), arcs)
-    return arcs, torch.where(given, (~chosen.any(dim=2)).to(roots), roots)
+    arcs = torch.where(has_head.unsqueeze(2), chosen.to(arcs), arcs)
+    return arcs, torch.where(has_head, (~chosen.any(dim=2)).to(roots), roots)

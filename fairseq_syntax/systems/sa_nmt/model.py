@@ -22,7 +22,7 @@ from .head_selection import HeadDistribution, HeadSelection, RootScores
 
 
 class SyntaxContext(StrEnum):
-    """How the decoder gets at the syntactic annotations."""
+    """Kinds of attention to the syntactic annotations."""
 
     shared = "shared"  # by the weights of the content attention, eq. 16
     separate = "separate"  # by weights of its own, eqs. 19-20
@@ -106,7 +106,7 @@ class SyntaxAttentionModel(RecurrentModel):
 def punctuation(dictionary) -> torch.Tensor:
     """(V,) True at symbols that consist of punctuation only, marks of subwords aside.
 
-    Escaped marks, as the Moses tokenizer writes them (&quot;), count as what they stand for.
+    Escaped marks, as the Moses tokenizer writes them (&quot;), count as their characters.
     """
     texts = (html.unescape(symbol.removesuffix("@@").removeprefix("\u2581")) for symbol in dictionary.symbols)
     marks = [bool(text) and all(unicodedata.category(letter).startswith("P") for letter in text) for text in texts]

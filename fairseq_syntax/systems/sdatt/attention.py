@@ -1,4 +1,4 @@
-"""Attentions over additive scores, which differ in what they make of the scores (Chen et al., AAAI 2018).
+"""Attentions over additive scores, which differ in how they compute weights (Chen et al., AAAI 2018).
 
 The score of source position j at a step is e_j = v_a . tanh(W_a s + U_a h_j + b_a) + c_a (Bahdanau et al. 2015). A
 `SourceWeights` turns the scores of a sentence into weights: global, local-p (Luong et al. 2015) or flexible (Shu &
@@ -16,16 +16,16 @@ from ..recurrent.source_attention import Memory, SourceAttention, SourceMemory
 
 
 class LocalSoftmax(StrEnum):
-    """Over what the softmax of local attention is taken."""
+    """Range of the softmax of local attention."""
 
     window = "window"
     sentence = "sentence"
 
 
 class AdditiveMemory(SourceMemory):
-    """Keys U_a h_j + b_a, annotations h_j, and where in the sentence each column is.
+    """Keys U_a h_j + b_a, annotations h_j, and the position of each column in its sentence.
 
-    Besides "keys" and "values" (B, T, C): "padding" (B, T), True there; "length" (B,), how many tokens there are, EOS
+    Besides "keys" and "values" (B, T, C): "padding" (B, T), True at padding; "length" (B,), number of tokens, EOS
     included; "last" (B,), the position of the last; "start" (B,), the column of the first. Positions p are counted from
     there, whatever the padding.
     """
@@ -51,7 +51,7 @@ class AdditiveMemory(SourceMemory):
 
 
 class PositionNet(nn.Module):
-    """Position in the sentence that a state looks at: p = L sigmoid(v . tanh(W_p s)), in (0, L) (eq. 5)."""
+    """Predicts the position that a state attends to: p = L sigmoid(v . tanh(W_p s)), in (0, L) (eq. 5)."""
 
     def __init__(self, query_size: int):
         super().__init__()
@@ -65,7 +65,7 @@ class PositionNet(nn.Module):
 
 
 class SourceWeights(nn.Module):
-    """Turns attention scores into weights of the source positions; here, by the softmax over the sentence (eq. 2)."""
+    """Weights of source positions from attention scores; here, the softmax over the sentence (eq. 2)."""
 
     def initial_state(self, memory: Memory) -> dict[str, Tensor]:
         """See `SourceAttention.initial_state`."""
@@ -82,7 +82,7 @@ class SourceWeights(nn.Module):
             memory: of an `AdditiveMemory`.
             state: of the step before.
 
-        Returns (weights (B, T), 0 at padding; what else there is to show; the new state).
+        Returns (weights (B, T), 0 at padding; extra results; the new state).
         """
         return global_weights(scores, memory["padding"]), {}, state
 
@@ -101,8 +101,8 @@ def positions_of(memory: Memory) -> Tensor:
 class AdditiveAttention(SourceAttention):
     """Context by `weights`, or with `double_context` [c^g; c^s], c^g of the plain softmax (eqs. 1-3, 12, 14).
 
-    Found are "attn", weights that sum to one where there are such (with a double context those of the plain softmax),
-    "syntax_attn", the special weights of a double context, and what the weights have to show.
+    Extra results: "attn", weights, with a double context those of the plain softmax, which sum to one;
+    "syntax_attn", the special weights of a double context; and those of `weights`.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class AdditiveAttention(SourceAttention):
 
 def centre_row(position: Tensor, last: Tensor) -> Tensor:
     """Token (B,) long at the real-valued position p in (0, L), L - 1 being the `last`: token j owns [j, j + 1)."""
-    # the clamp comes last: a position that is NaN must not become an index, so that the NaN is seen where it shows
+    # the clamp comes last: NaN must not become an index, and is seen in the weights
     return torch.minimum(position.detach().long(), last).clamp_(min=0)
 
 
@@ -179,7 +179,7 @@ class LocalWeights(SourceWeights):
 
 
 class FlexibleWeights(SourceWeights):
-    """Penalises the distance from where the previous step looked; the decoder state decides how strongly.
+    """Penalty on the distance from the mean position of the step before, with a strength set by the decoder state.
 
     softmax(e_j - g (j - m)^2 / 2 sigma^2), g = sigmoid(v_g . tanh(W_g s)), m the mean position of the step before's
     weights; 0 before the first step. `sigma` is in tokens.

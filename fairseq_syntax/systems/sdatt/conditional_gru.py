@@ -9,7 +9,7 @@ from ..recurrent.dropout import RecurrentDropout
 from ..recurrent.encoder import RecurrentEncoder
 from ..recurrent.source_attention import Memory
 
-# of states: into gates and candidate of the first GRU, into the attention, into gates and candidate of the second
+# masks of states: for gates and candidate of the first GRU, the attention, gates and candidate of the second
 MASKS = 5
 
 
@@ -26,8 +26,8 @@ class ConditionalGRUDecoder(RecurrentDecoder):
     13 and 14).
 
     Args:
-        context_size: of what the attention returns, which enters the deep output.
-        fed_context: of what enters GRU2; None for the same.
+        context_size: of the result of the attention, which enters the deep output.
+        fed_context: size of the context that enters GRU2; None for the same.
     """
 
     def __init__(self, dictionary, args, embed_tokens, attention, context_size: int, fed_context: int | None = None):
@@ -68,11 +68,11 @@ class ConditionalGRUDecoder(RecurrentDecoder):
 
     @staticmethod
     def attend_with(before: GRUCell, hidden, ahead, masks):
-        """(state after the first GRU, what of it the attention gets), both (B, H)."""
+        """State after the first GRU, and the part of it that attends, after dropout: (B, H) each."""
         (hidden,) = before(None, (hidden,), ahead, masks[:2])
         return hidden, hidden * masks[2] if masks else hidden
 
     def read_out(self, outputs, embedded):
-        # of the embeddings, some have been dropped before
+        # embeddings have had their dropout before
         parts = torch.cat((embedded, self.dropout(outputs)), dim=2)
         return self.dropout(torch.tanh(self.deep_output(parts)))

@@ -18,7 +18,7 @@ from .units import UNIT_INPUTS, TwoMemories, TwoSequenceAttention, TwoSequenceEn
 
 
 class AttentionKind(StrEnum):
-    """How attention scores become weights."""
+    """Kinds of weights from attention scores."""
 
     plain = "global"
     local = "local"
@@ -116,14 +116,14 @@ class SyntaxDirectedModel(RecurrentModel):
     def initialize(cls, model, args):
         if args.init_range is not None:
             return super().initialize(model, args)
-        # matrices of all gates, one below the other
+        # layers that stack the matrices of their gates
         layers = [module for module in model.modules() if isinstance(module, (nn.GRU, GRUCell))]
-        of_gates = {id(parameter) for layer in layers for parameter in layer.parameters()}
+        gated = {id(parameter) for layer in layers for parameter in layer.parameters()}
         for parameter in model.parameters():
             if parameter.dim() == 1:
                 nn.init.zeros_(parameter)
             elif parameter.dim() == 2:  # convolutions, which Nematus does not have, keep the values of PyTorch
-                for matrix in parameter.chunk(GRUCell.gates) if id(parameter) in of_gates else (parameter,):
+                for matrix in parameter.chunk(GRUCell.gates) if id(parameter) in gated else (parameter,):
                     if matrix.shape[0] == matrix.shape[1]:
                         nn.init.orthogonal_(matrix)
                     else:

@@ -11,9 +11,9 @@ from .attention import AdditiveMemory, PositionNet, SourceWeights, centre_row
 
 
 class PositionGradient(StrEnum):
-    """How the predicted position, which chooses a row of distances, gets a gradient. The paper gives it none."""
+    """Gradient of the predicted position, which chooses a row of distances. The paper gives it none."""
 
-    smooth = "smooth"  # that of the weights of all rows, mixed by a Gaussian around the position
+    smooth = "smooth"  # as if the weights were a Gaussian mixture of those of all rows, around the position
     hard = "hard"  # none: the literal formula; the position is never learned
 
 
@@ -22,7 +22,7 @@ SMOOTH_SIGMA = 3.0
 
 
 class SyntaxDirectedMemory(AdditiveMemory):
-    """Besides what `AdditiveMemory` holds, the `neighbourhoods` of all tokens.
+    """`AdditiveMemory` with the `neighbourhoods` of all tokens.
 
     Args: C of the annotations; whether the attention returns two contexts; window and sigma of `neighbourhoods`.
     """
@@ -40,7 +40,7 @@ class SyntaxDirectedMemory(AdditiveMemory):
 
 
 def neighbourhoods(memory: Memory, distances: Tensor, window: float, sigma: float, dtype) -> Memory:
-    """What attention with a token in the centre needs, for all tokens of a sentence, in its order.
+    """Masks and Gaussians of attention centred on each token, in the order of the sentence.
 
     Args:
         memory: of an `AdditiveMemory`.
@@ -50,9 +50,9 @@ def neighbourhoods(memory: Memory, distances: Tensor, window: float, sigma: floa
         sigma: of the Gaussian, in arcs; may be infinite.
 
     Returns "gaussian" (B, T, T), exp(-d² / 2 sigma²) of distances d (eq. 9), and "bias" (B, T, T), minus infinity
-    where d > n and at padding, else 0; the last token stands for all that there are not. With "slope" and "height" (B,
-    T), p slope + height is the logarithm of a Gaussian around p at the middles of tokens, but for what is the same for
-    all, and minus infinity behind them.
+    where d > n and at padding, else 0; rows behind the last token repeat it. With "slope" and "height" (B,
+    T), p slope + height is, up to a constant, the logarithm of a Gaussian around p at the middles of tokens, and minus
+    infinity behind them.
     """
     tokens, last = torch.arange(distances.shape[1], device=distances.device), memory["last"].unsqueeze(1)
     columns = torch.minimum(tokens, last) + memory["start"].unsqueeze(1)
@@ -75,7 +75,7 @@ class SyntaxDirectedWeights(SourceWeights):
         self.position = PositionNet(query_size)
         self.gradient = gradient
         if gradient == PositionGradient.hard:
-            # training in several processes wants to know of parameters without a gradient
+            # training in several processes needs to know parameters without a gradient
             self.position.requires_grad_(False)
 
     def forward(self, scores, query, memory, state):

@@ -3,8 +3,8 @@
 The unit of a word is its parent, its siblings and its children, each in the order of the sentence; a convolutional
 network makes one vector of their embeddings. In the first form, the encoder reads the vector of a word's unit beside
 the word. In the second, there are two sequences of annotations, over words and over units, each with a decoder state of
-its own, and one distribution of attention. What the paper of SDAtt (Chen et al. 2018, Sec. 4.2) does not say of it
-follows what is known of the model of 2017.
+its own, and one distribution of attention. Where the paper of SDAtt (Chen et al. 2018, Sec. 4.2) is silent, it
+follows the model of 2017.
 """
 
 from typing import Optional
@@ -18,7 +18,7 @@ from .attention import AdditiveAttention, AdditiveMemory, global_weights
 from .conditional_gru import MASKS, ConditionalGRUDecoder, GRUEncoder
 
 UNIT_INPUTS = ("parent_pieces", "word_starts")
-"""What of the trees units are made of."""
+"""Inputs that units are made of."""
 
 UNIT_SIZE = 10
 """Words in a unit: two convolutions of width 3, each followed by a pooling of width 2, leave one row of ten."""
@@ -26,8 +26,8 @@ UNIT_SIZE = 10
 _BLOCK = 64
 
 
-def dependency_units(parents: Tensor, starts: Tensor, size: int = UNIT_SIZE) -> Tensor:
-    """(B, T, size) long, the words in the unit of every word by the column of their first piece; -1 after the last.
+def dependency_units(parents: Tensor, starts: Tensor) -> Tensor:
+    """Units (B, T, `UNIT_SIZE`), long: the words, by the column of their first piece, and -1 after the last.
 
     A root has no parent; other roots are its siblings. Of a unit that is too large, the parent stays, and of the others
     those that are fewest words away, on equal terms the earlier. Only first pieces have units.
@@ -35,7 +35,6 @@ def dependency_units(parents: Tensor, starts: Tensor, size: int = UNIT_SIZE) -> 
     Args:
         parents: (B, T) column of the first piece of the head word, a root's its own; negative: no parse.
         starts: (B, T), True at the first piece of every word, EOS excluded.
-        size: members to keep.
     """
     columns = torch.arange(parents.shape[1], device=parents.device)
     parents = parents.long()
@@ -59,18 +58,18 @@ def dependency_units(parents: Tensor, starts: Tensor, size: int = UNIT_SIZE) -> 
     away = (number.unsqueeze(2) - number.unsqueeze(1)).abs()
     away = away.masked_fill(kind == 0, 0).masked_fill(kind == none, far)
     # every key is another: the first part decides, then the order of the sentence
-    nearest = (away * len(columns) + columns).topk(min(size, len(columns)), dim=2, largest=False).indices
+    nearest = (away * len(columns) + columns).topk(min(UNIT_SIZE, len(columns)), dim=2, largest=False).indices
     kind = kind.gather(2, nearest)
     order = (kind * len(columns) + nearest).argsort(dim=2)
     units = nearest.masked_fill(kind == none, -1).gather(2, order)
-    return nn.functional.pad(units, (0, size - units.shape[2]), value=-1)
+    return nn.functional.pad(units, (0, UNIT_SIZE - units.shape[2]), value=-1)
 
 
 class DependencyUnits(nn.Module):
-    """A vector of the dependency unit of every token; pieces of a word have that of the word.
+    """Vectors of dependency units; all pieces of a word have that of the word.
 
-    The vector of a word in a unit is the mean of the embeddings of its pieces. Units are filled up with one learned
-    vector to `UNIT_SIZE`, of which those of EOS, of padding and of sentences without a parse wholly consist.
+    The vector of a word in a unit is the mean of the embeddings of its pieces. One learned vector fills units up to
+    `UNIT_SIZE`; at EOS, at padding and in sentences without a parse, they consist of it alone.
     """
 
     def __init__(self, embedding: int):
@@ -86,12 +85,12 @@ class DependencyUnits(nn.Module):
             word_mask, word_starts: (B, T), True at pieces of words, neither padding nor EOS, and at the first of each
                 word.
             parents: (B, T), see `dependency_units`.
-            most: a number that words do not exceed.
+            most: upper bound of the number of words.
         """
         starts = word_mask & word_starts.bool()
-        # on a GPU, the host would wait to hear how many words there are
+        # `most` is an upper bound, so the host need not wait for a GPU to count words
         words = most if starts.is_cuda else int(starts.sum())
-        # words of the batch are numbered through; what is not a word has the number after the last
+        # words are numbered over the batch; all else has the number after the last
         number = (starts.flatten().cumsum(0) - 1).view_as(starts).masked_fill(~word_mask, words)
         flat = number.flatten()
         pieces = torch.zeros(words + 1, device=embedded.device, dtype=embedded.dtype)
@@ -101,12 +100,12 @@ class DependencyUnits(nn.Module):
 
         units = dependency_units(parents, starts)
         members = number.gather(1, units.clamp(min=0).flatten(1)).view_as(units).masked_fill(units < 0, words)
-        # where words begin; for a GPU, finding a known number of places needs no waiting
+        # starts of words, found without waiting for a GPU to count them
         place = torch.zeros_like(pieces, dtype=torch.long)
         place.scatter_(0, flat.where(starts.flatten(), words), torch.arange(len(flat), device=flat.device))
         members = members.flatten(0, 1).index_select(0, place[:words])  # (words, UNIT_SIZE)
-        # one unit without members for all that is not a word, and more of them until there are as many units as in
-        # other batches: on a CPU, a convolution keeps memory for every number of inputs that it has seen
+        # at least one empty unit, for all that is not a word, and more up to a multiple of `_BLOCK`: on a CPU,
+        # convolutions keep memory for every number of inputs that they have seen
         empty = 1 + (-words - 1) % _BLOCK
         members = torch.cat((members, members.new_full((empty, UNIT_SIZE), words)))
         return self._convolve(vectors[members])[number]
@@ -120,7 +119,7 @@ class DependencyUnits(nn.Module):
 
 
 class UnitEncoder(GRUEncoder):
-    """Reads [V_x; V_U]: the embedding of a token, and the vector of its word's unit."""
+    """Encoder of [V_x; V_U]: the embedding of a token, and the vector of its word's unit."""
 
     def __init__(self, dictionary, args, embed_tokens, memory, input_size: Optional[int] = None):
         embedding = args.encoder_embed_dim
@@ -186,12 +185,12 @@ class TwoStateDecoder(ConditionalGRUDecoder):
     """A conditional GRU over each sequence of annotations; the deep output has both states and both contexts."""
 
     def __init__(self, dictionary, args, embed_tokens, attention: TwoSequenceAttention, context_size: int):
-        self.of_words = context_size // 2
-        super().__init__(dictionary, args, embed_tokens, attention, context_size, self.of_words)
+        self.word_size = context_size // 2
+        super().__init__(dictionary, args, embed_tokens, attention, context_size, self.word_size)
         embedding, hidden = args.decoder_embed_dim, args.decoder_hidden_size
         self.unit_initial = nn.Linear(2 * args.encoder_hidden_size, hidden)
         self.unit_before = GRUCell(0, hidden, ahead_size=embedding)
-        self.unit_after = GRUCell(self.of_words, hidden)
+        self.unit_after = GRUCell(self.word_size, hidden)
         self.deep_output = nn.Linear(embedding + 2 * hidden + context_size, embedding)
 
     def initial_state(self, encoder_out):
@@ -207,12 +206,12 @@ class TwoStateDecoder(ConditionalGRUDecoder):
         return torch.cat((self.before.project_ahead(embedded), self.unit_before.project_ahead(embedded)), dim=-1)
 
     def step(self, ahead, state, memory):
-        of_words, of_units = ahead.chunk(2, dim=1)
+        word_ahead, unit_ahead = ahead.chunk(2, dim=1)
         masks, unit_masks = state["masks"][:MASKS], state["masks"][MASKS:]
-        words, query = self.attend_with(self.before, state["hidden"], of_words, masks)
-        units, unit_query = self.attend_with(self.unit_before, state["units"], of_units, unit_masks)
+        words, query = self.attend_with(self.before, state["hidden"], word_ahead, masks)
+        units, unit_query = self.attend_with(self.unit_before, state["units"], unit_ahead, unit_masks)
         context, extra = self.attention(query, unit_query, memory)
-        (words,) = self.after(context[:, : self.of_words], (words,), masks=masks[3:])
-        (units,) = self.unit_after(context[:, self.of_words :], (units,), masks=unit_masks[3:])
+        (words,) = self.after(context[:, : self.word_size], (words,), masks=masks[3:])
+        (units,) = self.unit_after(context[:, self.word_size :], (units,), masks=unit_masks[3:])
         state = {"hidden": words, "units": units, "masks": state["masks"]}
         return torch.cat((words, units, context), dim=1), extra, state

@@ -39,7 +39,7 @@ class TagOptions(FairseqDataclass):
 
 
 class TaggedEmbedding(nn.Module):
-    """Token embedding, or as much of it as there is room for, and tag embeddings, side by side.
+    """Token embeddings, cut to the width that is left, and tag embeddings, concatenated.
 
     Tag embeddings start from N(0, 1/d_tag), as in the authors' code.
 
@@ -82,7 +82,7 @@ class TagEncoder(SyntaxEncoder):
     ):
         """As in fairseq; `src_syntax` holds the tags of the tokens."""
         if token_embeddings is None:
-            # fairseq scales the whole of it by √D; in the authors' code, tags are not scaled
+            # fairseq scales embeddings by √D; the authors' code does not scale tags
             token_embeddings = self.embed_tokens(src_tokens, GivenSyntax(src_syntax or {}), 1 / self.embed_scale)
         return super().forward(src_tokens, src_lengths, return_all_hiddens, token_embeddings)
 
@@ -95,7 +95,7 @@ class TagTransformerModel(SyntaxTransformerModel):
 
     @property
     def syntax_inputs(self):
-        """The kinds of tags that are embedded."""
+        """Kinds of tags that are embedded."""
         return tuple(self.encoder.embed_tokens.tags)
 
     @classmethod

@@ -16,14 +16,14 @@ from ...data.collating import GivenSyntax, SourceSyntax
 class SyntaxEncoderLayer(TransformerEncoderLayerBase):
     """fairseq's encoder layer with another self-attention; the rest, and all parameter names, are the same.
 
-    Subclasses say which `attention`, with what options beside those of fairseq's, and how it attends.
+    Subclasses define `attention`, its options beyond fairseq's, and `attend`.
     """
 
     uses_syntax = True
     attention: type[MultiheadAttention]
 
     def attention_options(self, cfg) -> dict:
-        """What `attention` takes, too."""
+        """Further arguments of `attention`."""
         return {}
 
     def build_self_attention(self, embed_dim, cfg):
@@ -62,9 +62,9 @@ class SyntaxEncoderLayer(TransformerEncoderLayerBase):
 
 
 class SyntaxEncoder(TransformerEncoderBase):
-    """fairseq's encoder with chosen layers replaced, which get what `layer_syntax` makes of the trees.
+    """fairseq's encoder with some layers replaced, which receive the result of `layer_syntax`.
 
-    What the layers find is in the output under "syntax", for criterions; it does not depend on the beam.
+    Extra results of the layers are in the output under "syntax", for criterions; they do not depend on the beam.
     """
 
     def __init__(self, cfg, dictionary, embed_tokens):
@@ -76,15 +76,15 @@ class SyntaxEncoder(TransformerEncoderBase):
         return None
 
     def layer_syntax(self, src_syntax: SourceSyntax) -> Optional[dict]:
-        """What special layers get, made once a batch; None makes them ordinary layers.
+        """Input of special layers, computed once per batch; None makes them ordinary layers.
 
         Args:
-            src_syntax: a `GivenSyntax`: trees that are not there are refused when they are asked for.
+            src_syntax: a `GivenSyntax`, which raises an error for missing trees.
         """
         return None
 
     def build_encoder_layer(self, cfg):
-        """fairseq calls this without an index, once a layer."""
+        """Build the next layer: fairseq calls this once per layer, without an index."""
         layer = self.syntax_layer(cfg, self._layers_built)
         self._layers_built += 1
         if layer is None:
@@ -102,13 +102,13 @@ class SyntaxEncoder(TransformerEncoderBase):
         src_syntax: Optional[SourceSyntax] = None,
     ):
         """As in fairseq, with the trees that `syntax_inputs` names; "syntax" lists what special layers returned."""
-        # the steps of TransformerEncoderBase.forward_scriptable, whose loop passes nothing on to a layer
+        # as TransformerEncoderBase.forward_scriptable, whose loop passes nothing else to layers
         padding_mask = src_tokens.eq(self.padding_idx)
         x, embedding = self.forward_embedding(src_tokens, token_embeddings)
         x = x * (1 - padding_mask.unsqueeze(-1).type_as(x))
         x = x.transpose(0, 1)  # (B, T, C) -> (T, B, C)
         states = [x] if return_all_hiddens else []
-        # a CPU saves a mask that hides nothing; on a GPU, the host would wait to hear of it
+        # on a CPU, leave out a mask without padding; on a GPU, the host would have to wait to know
         mask = padding_mask if padding_mask.is_cuda or padding_mask.any() else None
         syntax = self.layer_syntax(GivenSyntax(src_syntax or {}))
         results = []

@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 class HeadLoss(NamedTuple):
-    """What n heads make of the trees of a batch."""
+    """Loss and accuracy of n heads on the trees of a batch."""
 
     loss: Tensor
     """(): sum of the losses, in nats, over heads and tokens."""
@@ -27,8 +27,8 @@ class HeadLossCriterion(LabelSmoothedCrossEntropyCriterion):
     `uas` (%, first pieces of words).
 
     Class attributes:
-        result: what special layers return for this loss.
-        missing: what to say of a model whose layers do not.
+        result: name of the results of special layers for this loss.
+        missing: message for models without such results.
     """
 
     result: str
@@ -43,7 +43,7 @@ class HeadLossCriterion(LabelSmoothedCrossEntropyCriterion):
         """The loss of the heads.
 
         Args:
-            logits: one tensor a special layer, the latter's `result`.
+            logits: `result` of each special layer.
             syntax: a `SourceSyntax` with `parent_pieces` and `word_starts`.
             padding_mask: (B, T), True = padding.
         """

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 
 class HeadwiseAttention(MultiheadAttention):
-    """fairseq's multi-head self-attention with `special_heads` heads that a caller computes; no new parameter.
+    """fairseq's multi-head self-attention, `special_heads` of whose heads a caller computes; no new parameter.
 
     The parameters and their names are those of `MultiheadAttention`, so stock checkpoints load. Called without
     `special_weights` it *is* `MultiheadAttention`.
@@ -55,7 +55,7 @@ def split_heads(attention: MultiheadAttention, x: Tensor) -> tuple[Tensor, Tenso
 
 
 def masked_softmax(scores: Tensor, padding_mask: Tensor | None) -> Tensor:
-    """Softmax of (B, …, T, T) over the last dimension in float32, without what is True in `padding_mask` (B, T).
+    """Softmax of (B, …, T, T) over the last dimension in float32, without padding, True in `padding_mask` (B, T).
 
     The mask comes last: a score of -inf must never be multiplied.
     """

@@ -9,8 +9,8 @@ def add_heads_option(parser, flag: str, heads: str) -> None:
     parser.add_argument(flag, type=int, nargs="+", metavar="N", help=help)
 
 
-def heads_of_layers(option: str, numbers: int | Sequence[int], args) -> list[int]:
-    """The number of special heads of every encoder layer, of a list that may end early.
+def heads_by_layer(option: str, numbers: int | Sequence[int], args) -> list[int]:
+    """Fill up the list of numbers of special heads with 0 to one for every encoder layer.
 
     Raises ValueError, with the name of the option: too many layers, or more heads than a layer has.
     """
@@ -27,7 +27,7 @@ def heads_of_layers(option: str, numbers: int | Sequence[int], args) -> list[int
 
 def check_layers_with_a_loss(args) -> None:
     """Raise ValueError for options that would drop a layer whose heads learn, or cut it off from its loss."""
-    # with recomputed activations, fairseq computes the layer without gradients and hands its scores out as they are
+    # with recomputed activations, fairseq computes the layer without gradients, and so are its scores
     for option in ("encoder_layerdrop", "checkpoint_activations", "offload_activations"):
         if getattr(args, option, 0):
             flag = f"--{option.replace('_', '-')}"

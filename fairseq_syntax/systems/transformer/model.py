@@ -1,4 +1,4 @@
-"""What the Transformers with syntax share: options, presets, warm start."""
+"""Base of the Transformers with syntax: options, presets, warm start."""
 
 import argparse
 import logging
@@ -106,11 +106,11 @@ class SyntaxTransformerModel(HubModel, TransformerModel):
         numbers = [i for i, layer in enumerate(self.encoder.layers, 1) if getattr(layer, "uses_syntax", False)]
         if not numbers:
             return None, 0
-        # planted heads are heads like all others, unless a criterion compares them with parents
+        # planted heads return logits only if there are parents, even unknown ones
         unknown = {"parent_pieces": torch.full_like(src_tokens, -1)}
-        results = (self.encoder(src_tokens, src_syntax=syntax)["syntax"] for syntax in (src_syntax, unknown))
-        [found, *_] = next(filter(None, results))
-        return found["planted_logits"].softmax(-1) if "planted_logits" in found else found.get("attention"), numbers[0]
+        syntax = (self.encoder(src_tokens, src_syntax=trees)["syntax"] for trees in (src_syntax, unknown))
+        [layer, *_] = next(filter(None, syntax))
+        return layer["planted_logits"].softmax(-1) if "planted_logits" in layer else layer.get("attention"), numbers[0]
 
     def upgrade_state_dict_named(self, state_dict, name):
         """Let a checkpoint of the stock Transformer warm-start this model.
@@ -130,7 +130,7 @@ class SyntaxTransformerModel(HubModel, TransformerModel):
 def register_sizes(model_name: str, preset: Callable[[argparse.Namespace, str], None] | None = None) -> None:
     """Register presets `<model_name><suffix>` for all `SIZES`.
 
-    `preset` is called with (args, suffix) before fairseq's preset of that size, and sets what is the model's own.
+    `preset` is called with (args, suffix) before fairseq's preset of that size, and sets the model's own options.
     """
     for suffix, base in SIZES.items():
 

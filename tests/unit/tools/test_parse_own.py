@@ -35,14 +35,13 @@ def alone(parser, words):
 @pytest.mark.parametrize("batch_tokens", [1, 2000])
 def test_against_the_model(checkpoint, batch_tokens):
     """Batches, unknown words and short cuts change nothing."""
-    parser = OwnParser(checkpoint, "cpu", batch_tokens)
+    parser = OwnParser(checkpoint, "cpu")
+    parser.batch_tokens = batch_tokens
     sentences = [words * (1 + i % 3) for i, words in enumerate(WORDS * 2)]
     found = parser.parse(sentences)
     assert [tree.forms for tree in found] == sentences and parser.parse([]) == []
-    for tree in found:
-        if not tree.forms:
-            assert tree.heads == []
-            continue
+    assert all(len(tree.heads) == len(tree) for tree in found)
+    for tree in filter(len, found):
         graph = alone(parser, tree.forms)
         size = len(tree.forms)
         assert tree.upos == [parser.model.pos[i] for i in graph.pos_log_probs.argmax(2)[0, :size]]
@@ -96,7 +95,7 @@ def test_a_sentence_that_is_too_long_goes_without_a_parse(checkpoint, tmp_path, 
     assert main([*files, *options, "--shard", "1/2", "--chunk", "1"]) == 0
     [said] = [line for line in capsys.readouterr().err.splitlines() if "without a parse" in line]
     with pytest.raises(TreeFormatError, match="1024 words and the end of the sentence, but the parser reads 1024"):
-        OwnParser(checkpoint, "cpu", 2000).parse([["the"], ["a"] * 1024])
+        OwnParser(checkpoint, "cpu").parse([["the"], ["a"] * 1024])
     assert f"{tmp_path}/text:4: 1024 words, but the parser reads at most 1023; " in said
     short, long = read_conllu(tmp_path / "out")
     assert not long.is_parsed and long.forms == ["a"] * 1024 and short.is_parsed
@@ -105,7 +104,7 @@ def test_a_sentence_that_is_too_long_goes_without_a_parse(checkpoint, tmp_path, 
 def test_words_with_spaces_are_read_whole_by_every_program(checkpoint, treebank):
     """As in training, where a word of the treebank is a word."""
     words = ["the", "10 000", "dogs", "see", "."]
-    (tree,) = OwnParser(checkpoint, "cpu", 2000).parse([words])
+    (tree,) = OwnParser(checkpoint, "cpu").parse([words])
     loaded = models.load(str(checkpoint), str(treebank), cpu=True)
     source = Cutter(loaded).of_words(words, "x")
     assert source.pieces == words
