@@ -13,7 +13,7 @@ from timing import report, section, side_by_side
 from fairseq_syntax.checkpoints import load_state
 from fairseq_syntax.data.parsers import ParserOptions, load_parser
 from fairseq_syntax.tools.export import export
-from fairseq_syntax.tools.models import Loaded, load
+from fairseq_syntax.tools.loaded_model import LoadedModel, load_model
 
 ROOT = Path(__file__).resolve().parent.parent
 STOCK, PARSED = "agreement-transformer", "agreement-pascal"
@@ -24,7 +24,7 @@ PARSERS = {
 LONGEST = 20
 
 
-def base_size(loaded: Loaded, folder: Path) -> Loaded:
+def base_size(loaded: LoadedModel, folder: Path) -> LoadedModel:
     """A Transformer of base size with random weights, on the data of a small one."""
     state = load_state(loaded.path)
     for side in ("encoder", "decoder"):
@@ -34,7 +34,7 @@ def base_size(loaded: Loaded, folder: Path) -> Loaded:
     torch.manual_seed(1)
     state["model"] = loaded.task.build_model(state["cfg"].model).state_dict()
     torch.save(state, folder / "base.pt")
-    return load(str(folder / "base.pt"), loaded.task.cfg.data, cpu=True)
+    return load_model(str(folder / "base.pt"), loaded.task.cfg.data, cpu=True)
 
 
 def lines(sentences: int) -> list[str]:
@@ -46,7 +46,7 @@ def lines(sentences: int) -> list[str]:
         return Path(folder, "test.en").read_text(encoding="utf-8").splitlines()
 
 
-def by_fairseq(loaded: Loaded, sources: list[str], size: int, beam: int, trees=None):
+def by_fairseq(loaded: LoadedModel, sources: list[str], size: int, beam: int, trees=None):
     """Function that translates in batches of so many sentences, sorted by length as fairseq-generate sorts them."""
     ids = loaded.encode(sources, trees)
     dataset = loaded.as_dataset(ids)
@@ -67,7 +67,7 @@ def run(quick: bool) -> None:
     """Print sentences a second, with one thread each; `quick`: of few."""
     sources, rounds = (lines(20), 1) if quick else (lines(1000), 5)
     words = sum(len(source.split()) for source in sources)
-    stock = load(STOCK, cpu=True)
+    stock = load_model(STOCK, cpu=True)
     with tempfile.TemporaryDirectory() as folder:
         for name, loaded, some in (("small", stock, sources), ("base", base_size(stock, Path(folder)), sources[:64])):
             section(f"fairseq's Transformer of {name} size, served")
@@ -80,7 +80,7 @@ def run(quick: bool) -> None:
                 title = f"{len(some)} sentences, beam {beam}, batches of {size}"
                 report(title, side_by_side(contestants, rounds if name == "small" else 1, warm_up=1), "fairseq")
     section("a Transformer that reads trees")
-    parsed = load(PARSED, cpu=True)
+    parsed = load_model(PARSED, cpu=True)
     parsers = {name: load_parser(kind, options, "en") for name, (kind, options) in PARSERS.items()}
     texts = [source.split() for source in sources]
     trees = parsers["checkpoint (agreement-parser)"].parse(texts)

@@ -49,7 +49,7 @@ def console_scripts() -> list[str]:
 @cache
 def program_parser(name: str) -> argparse.ArgumentParser:
     """The parser of a verb of ours."""
-    return program.load(name.split()[1]).main.build_parser()
+    return program.verb_module(name.split()[1]).main.build_parser()
 
 
 def ours(registry: dict) -> dict[str, type]:

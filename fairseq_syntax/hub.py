@@ -1,4 +1,4 @@
-"""The hub interface of the suite's models: raw text in, translations out, with trees where a model needs them."""
+"""Hub interface of the suite's models, which translates raw text and parses it for models that read trees."""
 
 import os
 from argparse import ArgumentParser
@@ -20,7 +20,7 @@ from .registration import register
 
 
 class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
-    """fairseq's hub interface, which parses what it encodes: `translate` takes raw text."""
+    """fairseq's hub interface, with a parser: `translate` takes raw text."""
 
     def __init__(self, cfg, task, models):
         super().__init__(cfg, task, models)
@@ -28,17 +28,17 @@ class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
         self.bpe = task.build_bpe(cfg.bpe)
 
     def parse(self, sentences):
-        """The dependency tree of a sentence, or those of a list of them, by the parser that `translate` uses."""
+        """Dependency tree of a sentence, or trees of a list of sentences, by the parser of `translate`."""
         if isinstance(sentences, str):
             return self.parse([sentences])[0]
         return self.task.live.parser.parse([self.tokenize(sentence).split() for sentence in sentences])
 
     def translate(self, sentences, beam: int | None = None, verbose: bool = False, trees=None, **kwargs):
-        """Translate a sentence, or a list of them, which are parsed together.
+        """Translate a sentence, or a list of sentences, which are parsed together.
 
-        `beam` and other options of the search are by default those in generation.json beside the checkpoint, or
-        fairseq's. `trees` are a `Sentence`, or a list of them: given instead of parsed. Raises ValueError: the model
-        reads none.
+        Defaults of `beam` and other search options are those in generation.json beside the checkpoint, or fairseq's.
+        `trees`, a `Sentence` or a list of them, replace the parser's. Raises ValueError: the model reads no trees, or
+        the beam is too small.
         """
         if isinstance(sentences, str):
             return self.translate([sentences], beam, verbose, None if trees is None else [trees], **kwargs)[0]
@@ -50,10 +50,10 @@ class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
     def generate(
         self, tokenized_sentences, beam: int | None = None, verbose=False, skip_invalid_size_inputs=False, **kwargs
     ):
-        """As in fairseq, which would make a new tensor of a single sentence, and the tree stays on the old one.
+        """Hypotheses of encoded sentences, as in fairseq, with the trees that `encode` attached to the tensors.
 
-        With `skip_invalid_size_inputs`, a sentence that is too long has no hypotheses; those of others keep their
-        places. Raises ValueError: for `score`, which fairseq has for language models.
+        With `skip_invalid_size_inputs`, the list of a sentence that is too long is empty. Raises ValueError: `score`
+        is called, which is for language models.
         """
         if kwargs.get("score_reference"):
             raise ValueError(
@@ -62,13 +62,13 @@ class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
             )
         if torch.is_tensor(tokenized_sentences) and tokenized_sentences.dim() == 1:
             return self.generate([tokenized_sentences], beam, verbose, skip_invalid_size_inputs, **kwargs)[0]
-        _check_names(kwargs, {*vars(GenerationConfig()), *_OF_GENERATE})
+        _check_names(kwargs, {*vars(GenerationConfig()), *_GENERATE_OPTIONS})
         beam = self.cfg.generation.beam if beam is None else beam
         hypotheses = [[] for _ in tokenized_sentences]
         fits = [i for i, ids in enumerate(tokenized_sentences) if len(ids) <= self.max_positions[0]]
         kept = fits if skip_invalid_size_inputs else range(len(hypotheses))
         if len(kept):
-            if limit := self.cfg.dataset.max_tokens:  # of training: a longer sentence is a batch of its own
+            if limit := self.cfg.dataset.max_tokens:  # of training; a longer sentence becomes a batch of its own
                 self.cfg.dataset.max_tokens = max(limit, *(len(tokenized_sentences[i]) for i in kept))
             translated = super().generate([tokenized_sentences[i] for i in kept], beam, verbose, **kwargs)
             for i, best in zip(kept, translated, strict=True):
@@ -76,9 +76,9 @@ class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
         return hypotheses
 
     def encode(self, sentence, tree=None):
-        """Token ids of a sentence, or of a list of them, which are parsed together.
+        """Token ids of a sentence, or of a list of sentences, which are parsed together.
 
-        The tensor carries the sentence's tree, parsed or given; a copy of it does not.
+        The tensor carries the tree of the sentence, `tree` or the parser's; copies of the tensor do not.
         """
         if isinstance(sentence, str):
             return self._encode([sentence], None if tree is None else [tree])[0]
@@ -92,40 +92,40 @@ class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
         return tokens
 
 
-_OF_GENERATE = "inference_step_args", "prefix_allowed_tokens_fn", "score_reference"
+_GENERATE_OPTIONS = "inference_step_args", "prefix_allowed_tokens_fn", "score_reference"
 
 
 def _known_options() -> set[str]:
-    """Names of options that `from_pretrained` may override: those of the suite's models, of all tasks and all else."""
+    """Names of options that `from_pretrained` may override: those of fairseq, and of the suite's models and tasks."""
     parser = ArgumentParser(conflict_handler="resolve")
     for model in {model for model in MODEL_REGISTRY.values() if issubclass(model, HubModel)}:
         model.add_args(parser)
-    groups = [each.type for each in fields(FairseqConfig)]
+    groups = [group.type for group in fields(FairseqConfig)]
     registered = [*TASK_DATACLASS_REGISTRY.values()]
     for registry in fairseq.registry.REGISTRIES.values():
         registered += registry["dataclass_registry"].values()
-    options = [fields(each) for each in (*groups, *registered) if is_dataclass(each)]
+    options = [fields(kind) for kind in (*groups, *registered) if is_dataclass(kind)]
     names = {option.name for group in options for option in group} | set(vars(parser.parse_args([])))
-    return names | set(fairseq.registry.REGISTRIES) | {each.name for each in fields(FairseqConfig)} | {"arch"}
+    return names | set(fairseq.registry.REGISTRIES) | {group.name for group in fields(FairseqConfig)} | {"arch"}
 
 
-def _check_names(given: Iterable[str], known: set[str]) -> None:
-    """Raise TypeError for an option that there is not, which fairseq would ignore."""
-    for name in given:
+def _check_names(names: Iterable[str], known: set[str]) -> None:
+    """Raise TypeError for an unknown option, which fairseq would ignore."""
+    for name in names:
         if name not in known:
             raise TypeError(f"{name}: no such option")
 
 
 class HubModel:
-    """Mixin of all models of the suite: `from_pretrained` gives an interface that translates raw text."""
+    """Mixin of all models of the suite, for `from_pretrained`."""
 
     @classmethod
     def from_pretrained(cls, model_name_or_path, checkpoint_file="model.pt", data_name_or_path=".", **kwargs):
-        """Load a model for `translate`, as fairseq's `from_pretrained` does; raw text is parsed.
+        """Load a model as a `SyntaxHubInterface`, as fairseq's `from_pretrained` does.
 
-        `model_name_or_path` is a folder or, if there is none of this name, a bundled model, such as `agreement-pascal`.
+        `model_name_or_path` is a folder or, if there is no such folder, a bundled model, such as `agreement-pascal`.
         `data_name_or_path` is the data directory, for its dictionaries; `kwargs` override options: `parser`,
-        `bpe_codes`, …; another `parser` than that of the checkpoint does not have the options of that one.
+        `bpe_codes`, …; a new `parser` does not inherit the parser options of the checkpoint.
 
         Raises ValueError: files of a bundled model are damaged; FileNotFoundError: no such folder, model or data.
         """
@@ -139,7 +139,7 @@ class HubModel:
                 raise FileNotFoundError(f"{model_name_or_path}: no such folder or bundled model; choose from {known}")
             model_name_or_path = str(pretrained.folder(model_name_or_path))
         data = str(data_name_or_path)
-        # fairseq looks for what begins with a dot in the model's folder
+        # fairseq takes paths that begin with a dot as relative to the model's folder
         paths = [Path(model_name_or_path, path) if path[:1] == "." else Path(path) for path in data.split(os.pathsep)]
         if "://" not in data and not all(path.exists() for path in paths):
             raise FileNotFoundError(f"{data}: no such data directory; give one with the dictionaries of the model")

@@ -1,7 +1,7 @@
-"""Options that are declared as dataclasses: defaults, presets, and which values they may have.
+"""Options that are declared as dataclasses: defaults, presets, and allowed values.
 
 A field's metadata holds, beside fairseq's "help", the "range" of a number as an interval, "[0, 1)" or "(0, inf]", and
-"reading", true if it chooses another reading of the paper; `make docs` lists both.
+"reading", true if the option selects another interpretation of the paper; `make docs` lists both.
 """
 
 import argparse
@@ -27,25 +27,25 @@ def fill_defaults(args, options: type[FairseqDataclass]) -> None:
     Raises ValueError: see `check_values`.
     """
     defaults = options()
-    for each in fields(options):
-        default = getattr(defaults, each.name)
-        if each.name != "_name" and not hasattr(args, each.name):
-            # plain values only: checkpoints must load without classes of ours
-            setattr(args, each.name, default.value if isinstance(default, Enum) else default)
+    for option in fields(options):
+        default = getattr(defaults, option.name)
+        if option.name != "_name" and not hasattr(args, option.name):
+            # plain values only, so that checkpoints load without this package
+            setattr(args, option.name, default.value if isinstance(default, Enum) else default)
     check_values(args, options)
 
 
 def check_values(args, options: type[FairseqDataclass]) -> None:
-    """Raise ValueError if an option has a value that is not among its choices, which hydra allows, or out of range."""
+    """Raise ValueError if a value is out of range or not among the choices, which hydra does not check."""
     types = get_type_hints(options)
-    for each in fields(options):
-        kinds = (types[each.name], *get_args(types[each.name]))
+    for option in fields(options):
+        kinds = (types[option.name], *get_args(types[option.name]))
         choices = [str(choice.value) for kind in kinds if isinstance(kind, EnumType) for choice in kind]
-        interval = each.metadata.get("range")
-        value = getattr(args, each.name, None) if choices or interval else None
-        if value is None or str(value).startswith("${"):  # the value of another component, which checks it
+        interval = option.metadata.get("range")
+        value = getattr(args, option.name, None) if choices or interval else None
+        if value is None or str(value).startswith("${"):  # interpolated from another component, which checks it
             continue
-        flag = f"--{each.name.replace('_', '-')} {value}"
+        flag = f"--{option.name.replace('_', '-')} {value}"
         if choices and value not in choices:
             raise ValueError(f"{flag}: choose from {', '.join(choices)}")
         if interval:
@@ -73,14 +73,14 @@ def register_presets(model: str, presets: Mapping[str, Mapping[str, object]]) ->
 
 
 def as_namespace(args) -> argparse.Namespace:
-    """Options as argparse gives them; a copy of those of hydra, whose classes of fairseq drop what they do not know."""
+    """Options as a namespace, copied if they are a DictConfig, from which fairseq's classes drop unknown names."""
     if isinstance(args, DictConfig):
         return argparse.Namespace(**OmegaConf.to_container(args, resolve=True))
     return args
 
 
 def keep_for_checkpoints(cfg, args: argparse.Namespace) -> None:
-    """Put the options of a model as it was built where checkpoints take them from, which is not a copy."""
+    """Write the options of the built model back to `cfg`, the original, which checkpoints store."""
     if isinstance(cfg, DictConfig):
         with open_dict(cfg):
             cfg.update(vars(args))
@@ -95,7 +95,7 @@ def require_trees(model: type, task) -> None:
 
 
 def require_joined_dictionary(task) -> None:
-    """Raise ValueError if the two languages have different dictionaries, of which there cannot be one table."""
+    """Raise ValueError if the two languages have different dictionaries, which cannot share embeddings."""
     if task.source_dictionary != task.target_dictionary:
         raise ValueError(
             "--share-all-embeddings: the two languages have different dictionaries; preprocess with "

@@ -19,7 +19,7 @@ from pathlib import Path
 from fairseq_syntax.experiment import Experiment
 from fairseq_syntax.experiment.plan import Plan, PlanError
 from fairseq_syntax.experiment.records import describe
-from fairseq_syntax.experiment.run import Run, RunError, at_once, held, load, logged
+from fairseq_syntax.experiment.run import Run, RunError, at_once, held, logged, read_run
 from fairseq_syntax.experiment.schedule import chosen_runs
 from fairseq_syntax.files import written
 from fairseq_syntax.tools.verb import Verb, positive
@@ -86,7 +86,7 @@ class Question:
         begun = self.run.folder / "command.txt"
         if not (self.run.record.exists() and begun.exists() and self.run.checkpoint.exists()):
             return None
-        if begun.read_text(encoding="utf8") != load(self.run.record)["commands"]["train"] + "\n":
+        if begun.read_text(encoding="utf8") != read_run(self.run.record)["commands"]["train"] + "\n":
             raise PlanError(f"{self.run.folder}: not the training of {self.run.record}; give the --output of that one")
         return self.run.checkpoint
 

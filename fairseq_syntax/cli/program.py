@@ -48,7 +48,7 @@ VERBS = {verb: line for group in GROUPS.values() for verb, line in group.items()
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser of the program, whose help lists the verbs."""
+    """Argument parser of the program; its help lists the verbs."""
     lines = []
     for group, verbs in GROUPS.items():
         lines += [f"{group}:", *(f"  {verb:<14}{line}" for verb, line in verbs.items())]
@@ -67,19 +67,19 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def load(verb: str):
-    """The module of a verb."""
+def verb_module(verb: str):
+    """Import the module of a verb."""
     return importlib.import_module(f"fairseq_syntax.tools.{verb.replace('-', '_')}")
 
 
 def print_completion(shell: str) -> int:
-    """Print a completion script, which works without starting the program."""
+    """Print a completion script, which works without the program."""
     import shtab
 
     whole = argparse.ArgumentParser(prog=PROGRAM)
     verbs = whole.add_subparsers()
     for verb, line in VERBS.items():
-        parents = [load(verb).main.build_parser()]
+        parents = [verb_module(verb).main.build_parser()]
         verbs.add_parser(verb, parents=parents, add_help=False, help=line, conflict_handler="resolve")
     print(shtab.complete(whole, shell))
     return 0
@@ -100,7 +100,7 @@ def main(argv: list[str] | None = None) -> int:
             f"there is no verb {verb!r}; " + (f"did you mean {near[0]}?" if near else f"{PROGRAM} --help lists them")
         )
     try:
-        return print_completion(args.completion) if args.completion else load(verb).main(argv[1:])
+        return print_completion(args.completion) if args.completion else verb_module(verb).main(argv[1:])
     except KeyboardInterrupt:  # while modules are imported
         print(f"{PROGRAM}: interrupted", file=sys.stderr)
         return 130

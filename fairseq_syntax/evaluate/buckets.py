@@ -48,7 +48,7 @@ class Scale:
     names: tuple[str, ...] = ()
 
     def label(self, first: int, last: int) -> str:
-        """The label of the buckets from first to last, merged."""
+        """Label of the buckets `first` to `last`, merged into one."""
         if self.names:
             names = self.names[first : last + 1]
             return "all" if 1 < len(names) == len(self.names) else ", ".join(names)
@@ -114,7 +114,7 @@ def read_parses(path: str | Path, numbers: Sequence[int], sources: Sequence[str]
     """
     trees = texts(dict(enumerate(read_conllu(path))), numbers, path, "tree")
     for number, source, tree in zip(numbers, sources or [], trees, strict=sources is not None):
-        if "<unk>" not in source + "".join(tree.forms):  # which fairseq may have joined to the word before it
+        if "<unk>" not in source + "".join(tree.forms):  # fairseq may have joined it to the preceding word
             words = without_joiners(source.lower().split())
             lower = replace(tree, forms=[form.lower() for form in tree.forms])
             fit_tree(lower, words, f"{path}:{tree.line}: sentence {number + 1}")
@@ -122,7 +122,7 @@ def read_parses(path: str | Path, numbers: Sequence[int], sources: Sequence[str]
 
 
 def read_source(corpus: Corpus, parse: str | None) -> Source:
-    """The lengths of a corpus's source sentences, and their trees from a CoNLL-U file, if these are known."""
+    """Lengths of the source sentences, and their trees from a CoNLL-U file; None for what is unknown."""
     parses = read_parses(parse, corpus.numbers, corpus.sources) if parse else None
     if corpus.sources is not None:
         return Source([len(text.split()) for text in corpus.sources], parses)
@@ -131,17 +131,17 @@ def read_source(corpus: Corpus, parse: str | None) -> Source:
 
 
 def title(kind: str) -> str:
-    """The name of a kind in tables: of the relation, or of the file of labels up to its first dot."""
+    """Name of a kind of buckets in tables: a relation, or the name of the file of labels up to its first dot."""
     if kind.startswith(LABEL):
         return Path(kind.removeprefix(LABEL)).name.partition(".")[0]
     return kind.removeprefix(RELATION) if kind.startswith(RELATION) else KINDS[kind]
 
 
 def measure(kind: str, source: Source, numbers: Sequence[int] = (), longest: int = 50) -> tuple[np.ndarray, Scale]:
-    """The value of each sentence, (N,), NaN for one without a parse, and the `Scale`, of a kind of buckets.
+    """Values (N,) of the sentences for a kind of buckets, NaN without a parse, and the `Scale` of these values.
 
     Args:
-        kind: one of `KINDS`, or of labels in a file.
+        kind: one of `KINDS`, or `label:FILE`.
         numbers: N numbers of sentences, from 0, for `labelled`.
         longest: for lengths, the limit above which one bucket is open.
 
@@ -161,6 +161,6 @@ def measure(kind: str, source: Source, numbers: Sequence[int] = (), longest: int
         depths = [max(tree.depths(), default=0) if tree.is_parsed else np.nan for tree in source.parses]
         return np.array(depths), Scale(tuple(range(int(np.nanmax(depths)) + 2)))
     relation = kind.removeprefix(RELATION)  # `acl` includes `acl:relcl`
-    found = [any(f"{label}:".startswith(f"{relation}:") for label in tree.deprels) for tree in source.parses]
+    present = [any(f"{label}:".startswith(f"{relation}:") for label in tree.deprels) for tree in source.parses]
     known = [tree.is_parsed for tree in source.parses]
-    return np.where(known, found, np.nan), Scale((0, 1, 2), ("absent", "present"))
+    return np.where(known, present, np.nan), Scale((0, 1, 2), ("absent", "present"))

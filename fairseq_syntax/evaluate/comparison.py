@@ -17,10 +17,10 @@ from .tables import TableFormat, format_table, probability, rounded
 from .verdicts import translating, verdicts
 
 FORMAT = 4
-"""Of what `compare --format json` prints."""
+"""Version of the JSON that `compare --format json` prints."""
 DEFAULT_METRICS = ("BLEU", "chrF", "TER", "RIBES")
 TESTS = {"runs": "p", "randomization": "p AR"}
-"""Test -> its column."""
+"""Name of a test -> header of its column."""
 
 
 class Evaluation:
@@ -29,9 +29,9 @@ class Evaluation:
     Args:
         corpus: translations and references.
         metrics: metrics, in the order of the tables.
-        trials: of approximate randomization.
-        resamples: of intervals.
-        seed: of both.
+        trials: number of trials of approximate randomization.
+        resamples: number of bootstrap resamples for intervals.
+        seed: random seed of both.
 
     Attributes:
         statistics: metric -> system -> (K, N, C), see `Metric.statistics`.
@@ -100,12 +100,12 @@ class Evaluation:
         """The tests of systems against a baseline, with Holm's correction for their number (docs/api/evaluate.md)."""
         results: list[dict] = []
         for name in names:
-            found = self.effect(metric, baseline, name)
-            first, second = (self.statistics[metric][each] for each in (baseline, name))
+            difference = self.effect(metric, baseline, name)
+            first, second = self.statistics[metric][baseline], self.statistics[metric][name]
             p = approximate_randomization(first, second, self.metrics[metric].scores, self.trials, self.seed)
-            result: dict = {"metric": metric, "baseline": baseline, "system": name, "delta": found.delta}
-            result |= {"interval": found.interval, "detectable": found.detectable}
-            results.append({**result, "p": {"runs": found.p, "randomization": p}, "holm": {}})
+            result: dict = {"metric": metric, "baseline": baseline, "system": name, "delta": difference.delta}
+            result |= {"interval": difference.interval, "detectable": difference.detectable}
+            results.append({**result, "p": {"runs": difference.p, "randomization": p}, "holm": {}})
         for test in TESTS:
             corrected = iter(holm([p for result in results if (p := result["p"][test]) is not None]).tolist())
             for result in results:
@@ -138,13 +138,13 @@ def compare(
     resamples: int = 10000,
     seed: int = 12345,
 ) -> Comparison:
-    """Score systems and compare them.
+    """Score systems, and test their differences from baselines.
 
     Args:
         systems: name -> label of a run -> file of translations, see `corpus.read_corpus`.
         reference, source: files; None for the T- and S- lines of the translations.
-        baselines: systems with which all others are compared, or each of them -> the systems that are compared with it;
-            the first system if empty.
+        baselines: names of systems with which all others are compared, or baseline -> systems compared with it; the
+            first system if empty.
         metrics: names from `METRICS`; buckets use the first.
         lowercase, remove_bpe: treatment of the text.
         tokenize: sacrebleu's tokenizer; None for that of the script of the references, see `scoring_of`.
@@ -164,7 +164,7 @@ def compare(
             raise ValueError(f"--baseline {unknown[0]}: no system has this name; give one of {', '.join(names)}")
         baselines = {name: [other for other in names if other != name] for name in baselines}
     tokenize = tokenize or scoring_of([text for texts in corpus.references for text in texts])
-    if tokenize == "char":  # words are not known
+    if tokenize == "char":  # the text has no words
         metrics = sorted(metrics, key=lambda name: name != "chrF")
     used = [METRICS[name](lowercase, tokenize) for name in dict.fromkeys(metrics)]
     evaluation = Evaluation(corpus, used, trials, resamples, seed)
@@ -189,8 +189,8 @@ def _breakdown(
     results = []
 
     def delta(metric: str, name: str, sentences: np.ndarray) -> dict:
-        found = evaluation.effect(metric, baseline, name, sentences)
-        return {"mean": found.delta, "interval": found.interval}
+        difference = evaluation.effect(metric, baseline, name, sentences)
+        return {"mean": difference.delta, "interval": difference.interval}
 
     for kind in dict.fromkeys(by or (["length"] if source.words is not None else [])):
         values, scale = measure(kind, source, numbers, longest)
@@ -282,7 +282,7 @@ def _note(text: str, form: str) -> str:
 
 
 def notes(buckets: dict) -> list[str]:
-    """Notes for the reader: how many sentences are left out."""
+    """A note on the sentences that the buckets leave out, if there are any."""
     left_out = f"{buckets['title']}: unknown for {buckets['left_out']} sentences, which are left out"
     return [left_out] if buckets["left_out"] else []
 
@@ -315,7 +315,7 @@ _BREVITY = ("no BP", "length")
 
 
 def _brevity(summary: dict, metric: dict, less: dict | None = None) -> list[Decimal | float]:
-    """Cells of `_BREVITY`: of BLEU, that without brevity penalty (less a baseline's), and the ratio of lengths."""
+    """Cells of `_BREVITY`, for BLEU only: score without brevity penalty, minus that of `less`; ratio of lengths."""
     if summary.get("length_ratio") is None:
         return []
     bare = summary["without_brevity_penalty"] - (less["without_brevity_penalty"] if less else 0)

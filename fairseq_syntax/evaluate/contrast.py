@@ -19,8 +19,8 @@ from .tables import format_table
 SOURCE_WORDS = "source words"
 
 _FORMAT = 1
-_MOST_VALUES = 12  # most groups of a table
-_FEW = 5  # most different numbers with a group of their own
+_MOST_VALUES = 12  # largest number of groups of a table
+_FEW = 5  # up to so many different numbers, each is a group of its own
 _RANGES = Scale((-np.inf, 0, 1, 2, 5, 8, 11, np.inf), ("<0", "0", "1", "2-4", "5-7", "8-10", ">10"))
 _NONE = "none"  # group of empty cells
 
@@ -33,8 +33,8 @@ def mcnemar(first: np.ndarray, second: np.ndarray) -> tuple[int, int, float]:
 
     Returns: number of pairs that only the first or only the second system has right; two-sided p-value.
     """
-    one, other = int((first & ~second).sum()), int((second & ~first).sum())
-    return one, other, float(binomtest(one, one + other).pvalue) if one + other else 1.0
+    alone = int((first & ~second).sum()), int((second & ~first).sum())
+    return *alone, float(binomtest(alone[0], sum(alone)).pvalue) if sum(alone) else 1.0
 
 
 def wilson(right: int, size: int) -> tuple[float, float]:
@@ -44,7 +44,7 @@ def wilson(right: int, size: int) -> tuple[float, float]:
 
 
 @dataclass(config=ConfigDict(allow_inf_nan=False))
-class Record:
+class PairScores:
     """The scores of N pairs by one system.
 
     Attributes:
@@ -79,16 +79,16 @@ class Record:
         return json.dumps({"format": _FORMAT, **summary, **asdict(self)}, ensure_ascii=False, indent=1) + "\n"
 
 
-def read_record(path: str | Path) -> Record:
+def read_record(path: str | Path) -> PairScores:
     """Read a record, plain or gzipped. Raises ValueError: the file is not a record, or its lists differ in length."""
     advice = "give a file of fairseq-syntax contrast --output"
-    record = read_json(path, Record, advice)
+    record = read_json(path, PairScores, advice)
     if len({*map(len, (record.correct, record.incorrect, *record.details.values()))}) > 1 or not record.correct:
         raise ValueError(f"{path}: lists of different lengths, or empty; {advice}")
     return record
 
 
-def check_records(records: Sequence[Record]) -> None:
+def check_records(records: Sequence[PairScores]) -> None:
     """Raise ValueError unless all records have the same pairs and measure, and different names."""
     for record in records[1:]:
         if (record.digest, record.measure) != (records[0].digest, records[0].measure):
@@ -102,19 +102,19 @@ def check_records(records: Sequence[Record]) -> None:
             raise ValueError(f"two systems are called {name!r}; give another --name")
 
 
-def columns_of(pairs: Pairs) -> dict[str, list[str]]:
-    """The columns for `groups_of`: the details of pairs, and the lengths of their sources in words."""
+def pair_columns(pairs: Pairs) -> dict[str, list[str]]:
+    """Columns for `pair_groups`: the details of pairs, and the lengths of their sources in words."""
     return {**pairs.details, SOURCE_WORDS: [str(len(source.split())) for source in pairs.sources]}
 
 
-def groups_of(columns: dict[str, list[str]]) -> dict[str, list[tuple[str, np.ndarray]]]:
+def pair_groups(columns: dict[str, list[str]]) -> dict[str, list[tuple[str, np.ndarray]]]:
     """Group pairs by the values of each column: name of a column -> (name of a group, indices of its pairs).
 
     Integers are grouped into ranges if there are many, and empty cells are `none`. Columns without 2 to `_MOST_VALUES`
     groups are left out.
 
     Args:
-        columns: name -> N values, as `columns_of` gives them.
+        columns: name -> N values, as `pair_columns` gives them.
     """
     groups = {}
     for name, values in columns.items():
@@ -126,18 +126,18 @@ def groups_of(columns: dict[str, list[str]]) -> dict[str, list[tuple[str, np.nda
             scale = lengths(50) if name == SOURCE_WORDS else _RANGES
             bins = np.digitize([int(value) for value in order], scale.edges).tolist()
             labels |= {value: scale.label(i - 1, i - 1) for value, i in zip(order, bins, strict=True)}
-        found: dict[str, list[int]] = {labels[value]: [] for value in [*order, *([""] if "" in values else [])]}
+        members: dict[str, list[int]] = {labels[value]: [] for value in [*order, *([""] if "" in values else [])]}
         for i, value in enumerate(values):
-            found[labels[value]].append(i)
-        if 1 < len(found) <= _MOST_VALUES:
-            groups[name] = [(label, np.array(members)) for label, members in found.items()]
+            members[labels[value]].append(i)
+        if 1 < len(members) <= _MOST_VALUES:
+            groups[name] = [(label, np.array(indices)) for label, indices in members.items()]
     return groups
 
 
 # --- tables -------------------------------------------------------------------------------------------------------
 
 
-def tables(records: list[Record], pairs: Pairs, form: str) -> str:
+def tables(records: list[PairScores], pairs: Pairs, form: str) -> str:
     """Tables of accuracies, tests against the first system, and accuracies by group, in a `TableFormat`."""
     rows: list[tuple] = [
         (record.name, len(pairs), int(record.right.sum()), *share(record.right), record.ties) for record in records
@@ -153,13 +153,13 @@ def tables(records: list[Record], pairs: Pairs, form: str) -> str:
         header = [f"against {first.name}", f"{first.name} alone", "system alone", "p McNemar"]
         shown.append(format_table(header, rows, form))
     hits = {record.name if len(records) > 1 else "accuracy": record.right for record in records}
-    return "\n\n".join([*shown, *group_tables(columns_of(pairs), hits, form)])
+    return "\n\n".join([*shown, *group_tables(pair_columns(pairs), hits, form)])
 
 
 def group_tables(columns: dict[str, list[str]], hits: dict[str, np.ndarray], form: str) -> Iterator[str]:
     """Tables of shares by group, for each of `columns`; hits: name -> (N,) whether it is true of each pair."""
     header = [x for name in hits for x in (name, "low", "high")]
-    for name, groups in groups_of(columns).items():
+    for name, groups in pair_groups(columns).items():
         rows = [
             (label, len(group), *(x for hit in hits.values() for x in share(hit[group]))) for label, group in groups
         ]

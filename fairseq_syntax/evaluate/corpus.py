@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 Line = TypeVar("Line")
 
 _RECORD = re.compile(r"([STHD])-(\d+)\t(.*)", re.DOTALL)
-_FEW = 20  # different references that tell enough
+_FEW = 20  # with fewer different references, other sentences cannot be told apart
 
 
 @dataclass
@@ -64,11 +64,11 @@ def read_output(path: str | Path, subword_type: str | None = None) -> Output:
             continue
         kind, sentence, text, score = match[1], int(match[2]), match[3], 0.0
         if kind in "HD":
-            said, _, text = text.partition("\t")
+            digits, _, text = text.partition("\t")
             try:
-                score = float(said)
+                score = float(digits)
             except ValueError:
-                raise ValueError(f"{path}:{number}: {kind}-{sentence} has no score, but {said[:40]!r}") from None
+                raise ValueError(f"{path}:{number}: {kind}-{sentence} has no score, but {digits[:40]!r}") from None
         there = sentence in kinds[kind]
         if there and (kind in "ST" or last[kind] != sentence):
             raise ValueError(
@@ -80,8 +80,8 @@ def read_output(path: str | Path, subword_type: str | None = None) -> Output:
     hypotheses = (kinds["D"] or kinds["H"]) if last else read_text(path, subword_type)
     for kind in "STH":
         if lacking := kinds[kind].keys() - hypotheses.keys():
-            said = f"sentence {min(lacking)} has a {kind}- line, but no {'D' if kinds['D'] else 'H'}- line"
-            raise ValueError(f"{path}: {said}; is the output complete?")
+            fault = f"sentence {min(lacking)} has a {kind}- line, but no {'D' if kinds['D'] else 'H'}- line"
+            raise ValueError(f"{path}: {fault}; is the output complete?")
     return Output(str(path), kinds["S"], kinds["T"], hypotheses)
 
 
@@ -204,23 +204,23 @@ def read_corpus(
     return corpus
 
 
-# --- doubts: whether there is one, and what is said of it -------------------------------------------------------------
+# --- doubts -----------------------------------------------------------------------------------------------------------
 
 
 def _doubts(corpus: Corpus) -> Iterator[tuple[bool, str]]:
-    """Sentences that are left out, empty lines, pieces of words, and texts that do not belong together."""
+    """Possible faults of a corpus: whether it has them, and a warning about each."""
     runs = (zip(system.files, system.hypotheses, strict=True) for system in corpus.systems)
     references, last = [lines[0] for lines in corpus.references], corpus.numbers[-1]
     missing = f"no translation of {last + 1 - len(corpus)} of the sentences 0 to {last}; scores are of the others"
     yield last >= len(corpus), f"{corpus.systems[0].files[0]}: {missing}"
-    yield from _of_lines("references", references)
+    yield from _line_doubts("references", references)
     for path, lines in chain.from_iterable(runs):
-        yield from _of_lines(path, lines)
+        yield from _line_doubts(path, lines)
         other = len(set(references)) >= _FEW and deviations(closer(lines, references)) < 2.5
         yield other, f"{path}: translations are as close to the references of other sentences as to their own"
 
 
-def _of_lines(what: str, lines: Sequence[str]) -> Iterator[tuple[bool, str]]:
+def _line_doubts(what: str, lines: Sequence[str]) -> Iterator[tuple[bool, str]]:
     counts = {
         "are empty": sum(not line for line in lines),
         "have pieces, which are counted as words; give --remove-bpe": sum("@@ " in f"{x} " or "▁" in x for x in lines),
@@ -231,19 +231,19 @@ def _of_lines(what: str, lines: Sequence[str]) -> Iterator[tuple[bool, str]]:
 
 
 def closer(texts: Sequence[str], others: Sequence[str], step: int = 1) -> np.ndarray:
-    """Signs [N]: 1 where a text is closer to its own line of `others` than to that `step` lines below, -1 if farther.
+    """Signs (N,): 1 where a text is closer to its own line of `others` than to the line `step` below, -1 if farther.
 
-    Closeness is the number of character trigrams in common, which needs no words; if it is the same, as between two
-    scripts, the lengths of the lines decide, in the usual ratio.
+    Closeness is the number of common character trigrams, which needs no word boundaries. Of two lines that are equally
+    close, as in another script, the one whose length is nearer to the usual ratio is closer.
     """
-    found, own = ([{text[i : i + 3] for i in range(len(text) - 2)} for text in side] for side in (texts, others))
-    triples = zip(found, own, own[step:] + own[:step], strict=True)
-    common = np.array([len(trigrams & mine) - len(trigrams & other) for trigrams, mine, other in triples])
+    trigrams, own = ([{text[i : i + 3] for i in range(len(text) - 2)} for text in side] for side in (texts, others))
+    triples = zip(trigrams, own, own[step:] + own[:step], strict=True)
+    common = np.array([len(text & mine) - len(text & other) for text, mine, other in triples])
     lengths, mine = (np.log([len(text) + 1 for text in side]) for side in (texts, others))
     usual = lengths + np.median(mine - lengths)
     return np.sign(np.where(common, common, abs(np.roll(mine, -step) - usual) - abs(mine - usual)))
 
 
 def deviations(signs: np.ndarray) -> float:
-    """The sum of signs in standard deviations of chance."""
+    """Sum of the signs, in standard deviations of random signs."""
     return float(signs.sum()) / max(float(np.abs(signs).sum()), 1) ** 0.5

@@ -1,7 +1,7 @@
 """Metrics that are functions of summed sentence statistics, so that subsets and resamples of a corpus score quickly.
 
-sacrebleu counts for BLEU, chrF, chrF++ and TER; here, the counts of many corpora are turned into scores at once. RIBES
-is the mean of `ribes.sentence_ribes`.
+sacrebleu counts the statistics of BLEU, chrF, chrF++ and TER; this module scores many corpora at once from the counts.
+RIBES is the mean of `ribes.sentence_ribes`.
 """
 
 from abc import ABC, abstractmethod
@@ -189,7 +189,7 @@ class Ribes(Metric):
     def statistics(self, hyps: Texts, refs: Sequence[Texts]) -> np.ndarray:
         words = self._words
         pairs = zip(hyps, refs, strict=True)
-        scores = [sentence_ribes(words(hyp), [words(ref) for ref in of]) for hyp, of in pairs]
+        scores = [sentence_ribes(words(hyp), [words(ref) for ref in row]) for hyp, row in pairs]
         return np.stack([np.asarray(scores, dtype=np.float64), np.ones(len(scores))], axis=1)
 
     def scores(self, sums: np.ndarray) -> np.ndarray:

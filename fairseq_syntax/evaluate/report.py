@@ -21,13 +21,13 @@ _PAGES = Environment(
     autoescape=True,
     trim_blocks=True,
     undefined=StrictUndefined,
-    # texts with control characters are shown, not obeyed
+    # control characters of texts are made visible
     finalize=lambda value: visible(value) if type(value) is str else value,
 )
 
 
 def page(compared: Comparison, title: str, most: int = 50) -> str:
-    """The page, with at most `most` sentences on which systems differ in the first metric."""
+    """HTML of the page, with the `most` sentences on which systems differ most in the first metric."""
     content, metric = translating(compared.content), compared.content["metrics"][0]["name"]
     tables = {caption: Markup(table) for caption, table in score_tables(content, TableFormat.html)}
     buckets = {
@@ -47,7 +47,7 @@ def page(compared: Comparison, title: str, most: int = 50) -> str:
 
 
 def most_different(evaluation: Evaluation, metric: str, most: int) -> list[tuple[int, float]]:
-    """Index and spread of the sentences with the largest spread of scores, each system's the mean over its runs."""
+    """Index and spread of the sentences whose scores, averaged over runs, differ most between systems."""
     means = np.stack([evaluation.sentence_scores(metric, s.name).mean(axis=0) for s in evaluation.corpus.systems])
     spread = means.max(axis=0) - means.min(axis=0)
     order = np.argsort(-spread, kind="stable")[:most]
@@ -55,7 +55,7 @@ def most_different(evaluation: Evaluation, metric: str, most: int) -> list[tuple
 
 
 def _sentences(evaluation: Evaluation, metric: str, most: int) -> Iterator[dict]:
-    """What the page shows of each sentence: equal translations by several seeds of a system stand once."""
+    """Contents of the page for each sentence; a translation by several seeds of a system is listed once."""
     corpus, digits = evaluation.corpus, evaluation.metrics[metric].digits
     for index, spread in most_different(evaluation, metric, most):
         references, translations = corpus.references[index], []
@@ -64,9 +64,9 @@ def _sentences(evaluation: Evaluation, metric: str, most: int) -> Iterator[dict]
             runs: dict[str, list[int]] = {}
             for run, hyps in enumerate(system.hypotheses):
                 runs.setdefault(hyps[index], []).append(run)
-            for text, of_text in runs.items():
-                labels = [system.runs[run] for run in of_text]
-                score = f"{scores[of_text[0]]:.{digits}f}"
+            for text, numbers in runs.items():
+                labels = [system.runs[run] for run in numbers]
+                score = f"{scores[numbers[0]]:.{digits}f}"
                 translations.append((system.name, labels, score, marked(text, references[0])))
         source = [("source", re.sub(f" ?{JOINER} ?", "", corpus.sources[index]))] if corpus.sources is not None else []
         yield {
@@ -78,7 +78,7 @@ def _sentences(evaluation: Evaluation, metric: str, most: int) -> Iterator[dict]
 
 
 def marked(hypothesis: str, reference: str) -> list[tuple[str, bool]]:
-    """The words of a translation, in parts, and whether the reference has them in this place."""
+    """Parts of a translation, and whether the reference has the same words in the same place."""
     hyp, ref = hypothesis.split(), reference.split()
     parts = difflib.SequenceMatcher(None, ref, hyp, autojunk=False).get_opcodes()
     return [(" ".join(hyp[i:j]), kind == "equal") for kind, _, _, i, j in parts if i < j]

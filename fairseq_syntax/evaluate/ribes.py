@@ -32,8 +32,8 @@ def align(hypothesis: Sequence[str], reference: Sequence[str]) -> list[int]:
 
     @cache
     def in_both(order: int) -> dict[tuple[str, ...], int]:
-        of_hypothesis, of_reference = _unique_ngrams(hypothesis, order), _unique_ngrams(reference, order)
-        return {ngram: of_reference[ngram] for ngram in of_hypothesis if ngram in of_reference}
+        hyp_ngrams, ref_ngrams = _unique_ngrams(hypothesis, order), _unique_ngrams(reference, order)
+        return {ngram: ref_ngrams[ngram] for ngram in hyp_ngrams if ngram in ref_ngrams}
 
     vocabulary = set(reference)
     longest = min(len(hypothesis), len(reference))

@@ -1,4 +1,4 @@
-"""JSON records that are checked when they are read."""
+"""Types of JSON records, and a reader that checks a file against them."""
 
 import textwrap
 from pathlib import Path
@@ -21,8 +21,8 @@ class Scores(TypedDict):
 
 
 @with_config(extra="allow", allow_inf_nan=False)
-class Run(TypedDict):
-    """Record of a run of an experiment: what tables and pages read of it; other keys are allowed."""
+class RunRecord(TypedDict):
+    """Record of a run of an experiment: the keys that tables and pages read; others are allowed."""
 
     system: str
     seed: int | str
@@ -38,12 +38,12 @@ class Run(TypedDict):
 
 
 def read_json(path: str | Path, kind: type, advice: str):
-    """Read a JSON file, plain or gzipped, as a type of pydantic; `advice` is what to do about one that is wrong.
+    """Read a JSON file, plain or gzipped, and check its type; the error for a wrong file ends with `advice`.
 
     Raises ValueError: it cannot be read, or is of another kind; the message names the place.
     """
     try:
         return TypeAdapter(kind).validate_json("\n".join(read_lines(path)), strict=True)
     except ValueError as error:
-        said = textwrap.shorten(" ".join(str(error).split()), 150)
-        raise ValueError(f"{path}: not a record ({said}); {advice}") from None
+        message = textwrap.shorten(" ".join(str(error).split()), 150)
+        raise ValueError(f"{path}: not a record ({message}); {advice}") from None

@@ -17,11 +17,11 @@ from scipy.special import chdtri, ndtr, stdtr, stdtrit  # scipy.stats takes long
 Scores = Callable[[np.ndarray], np.ndarray]
 
 _SAME = 1e-9  # largest rounding error of a difference; scores range from 0 to 1 or 0 to 100
-_ROUNDING = 1e-12  # smallest change of a score by one sentence, which is little in a large corpus
+_ROUNDING = 1e-12  # largest rounding error of a variance; a sentence of a large corpus changes little more
 _ROWS = 1000  # corpora computed together
 _DRAWN = 10_000_000  # sentences drawn together
 _NORMAL = 1e6  # degrees of freedom at which t is normal
-_QUANTILES = 32  # of variances between runs, in an integral over them
+_QUANTILES = 32  # quantiles of the variance between runs, for an integral over it
 
 
 def approximate_randomization(
@@ -43,11 +43,11 @@ def approximate_randomization(
     runs = np.concatenate([baseline, system])
     sums = _sums(coins, np.concatenate(runs - runs[0], axis=-1))  # 0 for sentences on which all runs agree
     exchanged, totals, first = sums.reshape(trials, len(runs), -1), runs.sum(axis=1), len(baseline)
-    differences, of_runs = np.zeros(trials), scores(totals)
+    differences, run_scores = np.zeros(trials), scores(totals)
     for i, j in product(range(first), range(first, len(runs))):
         change = exchanged[:, i] - exchanged[:, j]
         differences += scores(totals[j] + change) - scores(totals[i] - change)
-    observed = abs(float(of_runs[first:].mean() - of_runs[:first].mean()))
+    observed = abs(float(run_scores[first:].mean() - run_scores[:first].mean()))
     extreme = int((np.abs(differences) / (first * len(system)) >= observed - _SAME).sum())
     return (extreme + 1) / (trials + 1)
 
@@ -66,7 +66,7 @@ def _sums(chosen: np.ndarray, statistics: np.ndarray) -> np.ndarray:
 
 @dataclass
 class Effect:
-    """The difference between two systems, and what is known of it beyond these sentences and these runs.
+    """The difference between two systems, and its generalization to other sentences and other runs.
 
     Attributes:
         delta: mean score over the system's runs minus that over the baseline's.
@@ -85,14 +85,14 @@ class Effect:
 def effect(
     observed: tuple[np.ndarray, np.ndarray], resampled: tuple[np.ndarray, np.ndarray], power: float = 0.8
 ) -> Effect:
-    """The difference between a system and a baseline, over sentences and runs: both are samples of what might be.
+    """The difference between a system and a baseline, with sentences and runs as random samples.
 
     The variance of the difference is that of its bootstrap over sentences, plus that between the true scores of runs.
     The latter is the pooled variance of the runs' scores on these sentences, less the part that comes from the choice
     of sentences, which the bootstrap contains already, and not below 0. So these are the components of variance of
     Obuchowski & Rockette (1995), for readers and cases where we have runs and sentences, with the degrees of freedom of
-    Hillis (2007), which are those of Student's test or more. A bootstrap of so few runs would be too sure. With fewer
-    than five runs in all, so is this, if they differ much: p ≤ 0.05 for up to one in eight pairs of equal systems.
+    Hillis (2007), which are those of Student's test or more. A bootstrap of so few runs would give too small a p.
+    So does this test with fewer than five runs that differ much: p ≤ 0.05 for up to one in eight equal pairs.
 
     Args:
         observed: scores of the runs on all sentences, (K,) of the baseline and (L,) of the system.
@@ -112,17 +112,17 @@ def effect(
 
     def components(between: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Standard error of the difference and its degrees of freedom, for variances between the runs' scores."""
-        of_runs = between * inverse
-        # not below that of runs alone: sentences that are hard for both systems make no run more certain
-        variance = np.maximum(sentences + np.maximum(between - drawn, 0) * inverse, of_runs)
-        freedom = runs * (variance / np.maximum(of_runs, _ROUNDING)) ** 2 if runs else np.inf
-        return variance**0.5, np.minimum(np.where(of_runs > _ROUNDING, freedom, _NORMAL), _NORMAL)
+        run_variance = between * inverse
+        # at least that of the runs alone, which sentences that are hard for both systems do not lower
+        variance = np.maximum(sentences + np.maximum(between - drawn, 0) * inverse, run_variance)
+        freedom = runs * (variance / np.maximum(run_variance, _ROUNDING)) ** 2 if runs else np.inf
+        return variance**0.5, np.minimum(np.where(run_variance > _ROUNDING, freedom, _NORMAL), _NORMAL)
 
     error, freedom = map(float, components(np.asarray(between)))
-    if error < _SAME:  # a single sentence, or one that all runs translate alike
+    if error < _SAME:  # nothing varies: a single sentence, or one translation by all runs
         return Effect(delta, (delta, delta), None, None)
     limit = float(stdtrit(freedom, 0.975)) * error
-    # the variance is known from a few runs, and another experiment will find another one: both are averaged over
+    # average over the true variance, estimated from few runs, and over its estimate in another experiment
     chances = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
     ratios = chdtri(runs, chances) / runs if runs else np.ones(1)
     true = np.maximum(between / ratios, drawn)

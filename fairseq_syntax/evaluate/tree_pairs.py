@@ -1,4 +1,4 @@
-"""How often a model follows the tree, over sentences with two trees and a reference for each."""
+"""Shares of sentences whose translation follows the tree, given two trees and a reference for each."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -34,7 +34,7 @@ class TreePairs:
     details: dict[str, list[str]]
 
     def measures(self) -> dict[str, np.ndarray]:
-        """Measure -> (N,) whether it is true of each sentence."""
+        """Name of a measure -> (N,) whether it holds for each sentence."""
         references, outputs = np.array(self.references, dtype=object), np.array(self.translations, dtype=object)
         scores = np.array(self.scores)
         right = references == outputs
@@ -61,7 +61,7 @@ def tables(record: TreePairs, columns: dict[str, list[str]], form: str) -> str:
     """Tables of all measures, and of the measures for both trees by group, in a `TableFormat`.
 
     Args:
-        columns: see `contrast.groups_of`.
+        columns: see `contrast.pair_groups`.
     """
     measures = record.measures()
     rows = [(name, len(hits), int(hits.sum()), *share(hits)) for name, hits in measures.items()]

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 PUNCTUATION = "PUNCT"
 
-TREES = "trees"  # name of the evaluated trees
+TREES = "trees"  # key of the evaluated trees, beside L and R
 
 
 def flatten(trees: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
@@ -150,7 +150,7 @@ class Treebank:
         return {name: self._scores(scored[name], heads[name]) for name in heads}
 
     def _scores(self, scored: np.ndarray, over_all: np.ndarray) -> dict:
-        """Scores of heads without punctuation (K,) and of all (N,)."""
+        """Scores of heads: `scored` (K,) without punctuation, `over_all` (N,) with it."""
         directed, reached = self.heads == scored, undirected_hits(scored, self.heads)
         hits = {"DA": directed, "UA": undirected_hits(self.heads, scored), "UAS": self._all_heads == over_all}
         relations = np.array([label.split(":")[0] for label in self.deprels], dtype=str)

@@ -1,11 +1,11 @@
-"""What a comparison of systems says, in sentences."""
+"""Verdicts of a comparison of systems, as sentences."""
 
 from .tables import rounded, signed
 
 FEW = 50
-"""Sentences below which a comparison says little."""
+"""Number of sentences below which a comparison says little."""
 LEAST, LENGTHS = 2, (0.8, 1.25)
-"""BLEU, and ratio of lengths, beyond which systems do not translate."""
+"""Least BLEU, and range of the ratio of lengths, of systems that translate."""
 
 
 def verdicts(comparison: dict) -> list[str]:
@@ -37,7 +37,7 @@ def translating(comparison: dict) -> dict:
 
 
 def _fault(system: dict) -> str:
-    """The first reason why a system does not translate, or nothing."""
+    """The first reason why a system does not translate; empty if it does."""
     bleu, (short, long) = system["scores"].get("BLEU"), LENGTHS
     if bleu and bleu["mean"] < LEAST:
         return f"{bleu['mean']:.2f} BLEU"
@@ -48,8 +48,8 @@ def _fault(system: dict) -> str:
 
 def _verdict(comparison: dict, pair: tuple[dict, dict], tests: list[dict]) -> str:
     metrics = {metric["name"]: metric for metric in comparison["metrics"]}
-    (first, *others), (baseline, system) = tests, (each["name"] for each in pair)
-    metric, runs = metrics[first["metric"]], [len(each["runs"]) for each in pair]
+    (first, *others), (baseline, system) = tests, (side["name"] for side in pair)
+    metric, runs = metrics[first["metric"]], [len(side["runs"]) for side in pair]
     better, figures = _direction(first, metric), _figures(first, metric)
     if better:
         line = f"{system} is {'better' if better > 0 else 'worse'} than {baseline} ({figures})"

@@ -1,4 +1,4 @@
-"""Experiments lead from parallel text, raw or prepared, to an answer with its tests.
+"""Experiments: from parallel text, raw or prepared, to trained systems, scores and tests.
 
 from fairseq_syntax.experiment import Experiment
 for record in Experiment("study").run():
@@ -14,19 +14,19 @@ from . import corpus
 from .answer import answer, expectation
 from .budget import duration, fit_budget, minutes_left, read_budget, time_updates, write_budget
 from .plan import NAME, PlanError, read_plan
-from .run import Run, RunError, held, load, read_records, say
+from .run import Run, RunError, held, read_records, read_run, say
 from .schedule import chosen_runs, prepare_by_script, run_all
 from .settings import begin
 
 
 def default_jobs(gpu: bool) -> int:
-    """Trainings at a time: one per core, or one that has the GPU for itself."""
+    """Number of trainings to run at once: one per core, or a single one on a GPU."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return 1 if gpu else cores
 
 
 def refuse_ways_out(folder: Path) -> None:
-    """Raise ValueError if a link below a folder leads out of it: what is written must not land elsewhere."""
+    """Raise ValueError if a link below a folder leads out of it, where files would be written elsewhere."""
     for at, folders, names in os.walk(folder):
         for path in (Path(at, name) for name in (*folders, *names)):
             if path.is_symlink() and not path.resolve().is_relative_to(folder):
@@ -34,14 +34,14 @@ def refuse_ways_out(folder: Path) -> None:
 
 
 class Experiment:
-    """An experiment in a folder.
+    """The experiment of a folder.
 
     Args:
-        place: the folder, which holds experiment.toml, or another file like that one.
-        output: folder of data, checkpoints, logs and reports; None: that of experiment.toml, or outputs/NAME.
-        results: folder of records and translations; None: `results` in the output folder.
-        trust: whether the file may run code of its own: a script that makes the data, or another --user-dir.
-        budget: time limit, such as 8h or 90m; empty: that of an earlier call, if there is one.
+        place: folder of experiment.toml, or the path of such a file.
+        output: folder of data, checkpoints, logs and reports; None for that of experiment.toml, or outputs/NAME.
+        results: folder of records and translations; None for `results` in the output folder.
+        trust: whether to run code that the file names: a script that makes the data, or another --user-dir.
+        budget: time limit, such as 8h or 90m; empty for that of an earlier call, if any.
 
     Raises ValueError: the file is missing or wrong.
     """
@@ -68,14 +68,14 @@ class Experiment:
         self.plan = self.whole.within(self.budget.seeds, self.budget.updates)
 
     def runs(self, only: Sequence[str] = (), gpu: bool = False) -> list[Run]:
-        """The runs, or those that are named: systems, or runs such as pascal-2. Raises ValueError: a wrong record."""
+        """All runs, or those of the systems or runs (such as pascal-2) in `only`. Raises ValueError: a wrong record."""
         read_records(self.plan, self.results)
         return chosen_runs(self.plan, self.out, self.results, only, () if gpu else ("--cpu",))
 
     def prepare(self) -> None:
-        """Make the data, unless they are there.
+        """Make the data, unless they exist.
 
-        Raises ValueError: they cannot be made, see `corpus.check_needs`; or would run code, and `trust` is not given.
+        Raises ValueError: they cannot be made, see `corpus.check_needs`, or the file would run code without `trust`.
         """
         if not self.trust and (code := self.plan.runs_code()):
             raise PlanError(f"{self.plan.path}: {code} runs code; read it, and give --trust if you trust its author")
@@ -88,13 +88,13 @@ class Experiment:
                 (self.out / "prepared").touch()
 
     def run(self, only: Sequence[str] = (), jobs: int | None = None, gpu: bool = False) -> list[dict]:
-        """Prepare, train, translate and score what has no record; returns all records. What failed is in `failed`.
+        """Prepare the data, finish all runs without a record, and return all records; `failed` names runs that fail.
 
-        The data are made and updates timed first, and what fits into the budget is chosen.
+        First the data are made, updates are timed, and seeds and updates are reduced to fit the budget.
 
         Args:
             only: see `runs`.
-            jobs: trainings at a time, with one thread each; None for `default_jobs`.
+            jobs: number of trainings to run at once, with one thread each; None for `default_jobs`.
             gpu: train and translate on a GPU.
 
         Raises ValueError: the data cannot be made, or a record is wrong.
@@ -114,11 +114,11 @@ class Experiment:
                 end = datetime.now() + timedelta(minutes=minutes)
                 say(f"{len(left)} runs, {jobs} at a time: {about} {duration(minutes)}, until {end:%a %H:%M}")
             self.failed = run_all(runs, jobs)
-        return [load(run.record) for run in runs if run.record.exists()]
+        return [read_run(run.record) for run in runs if run.record.exists()]
 
     def _fit(self, left: list[Run], jobs: int, gpu: bool) -> None:
-        """Time updates, and make the plan fit its budget, which is that of all runs, if that was not done before."""
-        self.budget = read_budget(self.out)  # another process may have done it
+        """Time updates and, unless done before, choose seeds and updates with which all runs fit the budget."""
+        self.budget = read_budget(self.out)  # another process may have fitted it
         fits = not self.budget.time or self.budget.systems == len(self.whole.systems)
         runs = chosen_runs(self.whole, self.out, self.results, (), () if gpu else ("--cpu",))
         time_updates(left if fits else runs, jobs)
@@ -129,25 +129,25 @@ class Experiment:
         self.plan = self.whole.within(self.budget.seeds, self.budget.updates)
 
     def answer(self) -> list[str]:
-        """Write the reports; see `answer.answer`. Raises ValueError: the data, and so the references, are not here."""
+        """Write the reports, see `answer.answer`. Raises ValueError: the data, with the references, are missing."""
         if not (self.out / "prepared").exists():
             raise PlanError(f"{self.out}: the data are missing; to compare, give the --output that has them")
         with held(self.out / "lock-of-reports"):
             return answer(self.plan, self.out, self.results)
 
     def model(self, system: str | None = None, ensemble: bool = False) -> tuple[str, str]:
-        """Data directory and checkpoint of the run that is best on the validation set; several joined with colons.
+        """Data directory of the run with the best validation BLEU, and its checkpoint, or several joined with colons.
 
         Args:
-            system: of this one; None: of all that read a parser's trees, or none.
-            ensemble: all seeds of its system together.
+            system: name of its system; None for any, except controls with linear or random trees.
+            ensemble: whether to return the checkpoints of all its seeds.
 
-        Raises ValueError: there is no such system, no record yet, or its checkpoint is not here.
+        Raises ValueError: there is no such system, no record yet, or a checkpoint is missing.
         """
-        own = [name for name, each in self.plan.systems.items() if each.trees not in ("linear", "random")]
+        own = [name for name, settings in self.plan.systems.items() if settings.trees not in ("linear", "random")]
         if system is not None and system not in own:
             raise PlanError(f"--system {system}: choose from {', '.join(own)}")
-        records = {run.name: load(run.record) for run in self.runs() if run.record.exists()}
+        records = {run.name: read_run(run.record) for run in self.runs() if run.record.exists()}
         done = [run for run in self.runs([system] if system else own) if run.name in records]
         if not done:
             whose = f"{self.out}: no run{f' of {system}' if system else ''} is finished"

@@ -1,4 +1,4 @@
-"""What to expect of an experiment, and what came out: in words, as tables, and as pages."""
+"""Reports of an experiment, as sentences, tables and pages, and its expected BLEU before it runs."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,26 +8,26 @@ from ..evaluate.report import page
 from ..evaluate.verdicts import verdicts
 from ..files import written
 from ..trees.text import read_lines
-from .corpus import text_of
-from .plan import Plan, Split, System
+from .corpus import text_path
+from .plan import Plan, Split, SystemSettings
 from .run import read_records
 
-# words of a sentence, at most -> pairs -> BLEU of the Transformer with them, docs/corpus.md#the-file
+# largest mean length in words -> number of pairs -> BLEU of the Transformer, docs/corpus.md#the-file
 MEASURED = {14: {1_000: 13.2, 10_000: 30.4}, None: {3_000: 1.4, 10_000: 2.0, 30_800: 9.8}}
-_ENOUGH = 5  # BLEU with which systems can be compared
+_ENOUGH = 5  # least BLEU at which systems can be compared
 
 
 def expectation(plan: Plan) -> list[str]:
-    """A warning if so little text, with sentences of this length, cannot tell systems apart; of raw text alone."""
+    """A warning if the raw text is too small, for the length of its sentences, to tell systems apart."""
     if plan.corpus is None:
         return []
-    lines = list(read_lines(text_of(plan.corpus.train, plan.corpus.source)))
+    lines = list(read_lines(text_path(plan.corpus.train, plan.corpus.source)))
     sizes = sum(len(line.split()) for line in lines), sum(map(len, lines))
-    # without spaces between words, one is about two characters
+    # in text without spaces, a word is about two characters
     mean = (sizes[0] if 15 * sizes[0] > sizes[1] else sizes[1] / 2) / max(len(lines), 1)
     known = next(measured for most, measured in MEASURED.items() if most is None or mean <= most)
     enough = min(pairs for pairs, bleu in known.items() if bleu >= _ENOUGH)
-    if float(f"{len(lines):.3g}") >= enough:  # as it is printed
+    if float(f"{len(lines):.3g}") >= enough:  # rounded as in the message
         return []
     low = max((bleu for pairs, bleu in known.items() if pairs <= len(lines)), default=0)
     high = min(bleu for pairs, bleu in known.items() if pairs > len(lines))
@@ -38,31 +38,31 @@ def expectation(plan: Plan) -> list[str]:
 
 
 def rivals(plan: Plan, records: list[dict]) -> dict[str, list[str]]:
-    """Baseline -> systems with records beside it, the baseline first; a baseline of each family."""
+    """Baseline of each family -> itself and the systems to compare with it, among those with records."""
     return _beside(plan, records, lambda system: plan.families[system.family].baseline)
 
 
 def controlled(plan: Plan, records: list[dict]) -> dict[str, list[str]]:
-    """The same of controls: systems that lack the syntax alone."""
+    """Control, a system that only lacks the syntax -> itself and the systems to compare with it."""
     return _beside(plan, records, lambda system: system.control)
 
 
-def _beside(plan: Plan, records: list[dict], other: Callable[[System], str]) -> dict[str, list[str]]:
-    there, found = {record["system"] for record in records}, {}
+def _beside(plan: Plan, records: list[dict], other: Callable[[SystemSettings], str]) -> dict[str, list[str]]:
+    recorded, groups = {record["system"] for record in records}, {}
     for name, system in plan.systems.items():
         baseline = other(system)
-        if name != baseline and {name, baseline} <= there:
-            found.setdefault(baseline, [baseline]).append(name)
-    return found
+        if name != baseline and {name, baseline} <= recorded:
+            groups.setdefault(baseline, [baseline]).append(name)
+    return groups
 
 
 def tested(plan: Plan) -> Iterator[tuple[str, Split]]:
-    """The splits that systems are compared on: all but the one that checkpoints are chosen on."""
+    """The test sets, by name: all splits but the validation set."""
     return ((name, split) for name, split in plan.splits.items() if name != "valid")
 
 
 def translations(results: Path, records: list[dict], split: str, systems: list[str]) -> dict[str, dict[str, Path]]:
-    """System -> seed -> file of its translations."""
+    """Name of a system -> seed -> file of translations."""
     return {
         name: {
             str(record["seed"]): results / f"{name}-{record['seed']}.{split}.txt.gz"
@@ -74,18 +74,18 @@ def translations(results: Path, records: list[dict], split: str, systems: list[s
 
 
 def answer(plan: Plan, out: Path, results: Path) -> list[str]:
-    """Write the reports of all systems that have records beside their baseline's; returns what they say in words.
+    """Write the reports on all systems that can be compared with their baseline; returns their verdicts.
 
-    report.html and report.txt are in the output folder; with several test sets or families, their names follow.
+    report.html and report.txt are in the output folder; of several test sets or families, as report-NAME.html.
 
-    Raises ValueError: a record, or what is needed to compare, is not as it should be; OSError: a text is missing.
+    Raises ValueError: a record is wrong, or translations and references do not match; OSError: a text is missing.
     """
     records = read_records(plan, results)
-    families, said, tests = rivals(plan, records), [], list(tested(plan))
+    families, lines, tests = rivals(plan, records), [], list(tested(plan))
     for name, split in tests:
         about = f"{name}: " if len(tests) > 1 else ""
         for baseline, systems in families.items():
-            controls = {c: of[1:] for c, of in controlled(plan, records).items() if c in systems}
+            controls = {name: others[1:] for name, others in controlled(plan, records).items() if name in systems}
             compared = compare(
                 translations(results, records, name, systems),
                 [str(out / split.reference)],
@@ -102,5 +102,5 @@ def answer(plan: Plan, out: Path, results: Path) -> list[str]:
             ):
                 with written(f"{stem}.{suffix}") as file:
                     file.write(text)
-            said += [about + line for line in verdicts(compared.content)]
-    return said
+            lines += [about + line for line in verdicts(compared.content)]
+    return lines

@@ -1,4 +1,4 @@
-"""How long an experiment will take, and as much of it as fits into a limit of time."""
+"""Estimated time of an experiment, and the part of it that fits a time limit."""
 
 import json
 import math
@@ -18,23 +18,23 @@ from ..files import written
 from .plan import Plan, PlanError
 from .run import Run, at_once, call, say
 
-_OVERHEAD = 1.05  # of the loss on the validation set and of checkpoints: seconds of a training by those of its updates
-# How many updates take as long as a sentence of a set: by beam search at the end, greedily in all validations together.
+_OVERHEAD = 1.05  # seconds of a training, with its checkpoints and validation loss, per second of its updates
+# Updates that take as long as one sentence: beam search at the end; greedy search, in all validations together.
 _TRANSLATION, _VALIDATION = 0.13, 0.45
-_TIMED, _BEFORE = 30, 10  # updates that are made to time them, and those of them that do not count
+_TIMED, _BEFORE = 30, 10  # updates of a timing, and how many of them to skip
 _SPEED = re.compile(r'train_inner \| .*"wps": "([\d.]+)".*"wpb": "([\d.]+)"')
 _TIMES, _BUDGET = "seconds.json", "budget.json"  # in the output folder
 
 
 @dataclass(frozen=True)
 class Budget:
-    """A limit of time, and as much of the experiment as fits into it.
+    """A time limit, and the part of the experiment that fits it.
 
     Fields:
-        time: such as 8h or 90m; empty: no limit.
-        seeds: the first so many seeds; 0: all.
+        time: limit such as 8h or 90m; empty for none.
+        seeds: number of seeds, the first ones; 0 for all.
         updates: percent of each family's `max_updates`.
-        systems: number of systems that it was fitted to; 0: not yet.
+        systems: number of systems for which seeds and updates were chosen; 0 before that.
     """
 
     time: str = Field("", pattern=r"^(\d+(\.\d+)?[hm])?$")
@@ -48,7 +48,7 @@ class Budget:
 
 
 def read_budget(out: Path, asked: str = "") -> Budget:
-    """The budget of an output folder, which `asked` replaces if it is another time. Raises PlanError: it is no time."""
+    """The budget of an output folder, replaced if `asked` is another time. Raises PlanError: that is no time."""
     path = out / _BUDGET
     known = Budget(**json.loads(path.read_text(encoding="utf8"))) if path.exists() else Budget()
     if asked in ("", known.time):
@@ -60,23 +60,23 @@ def read_budget(out: Path, asked: str = "") -> Budget:
 
 
 def write_budget(out: Path, budget: Budget) -> Budget:
-    """Keep the budget of an output folder."""
+    """Write the budget of an output folder, and return it."""
     with written(str(out / _BUDGET)) as file:
         json.dump(asdict(budget), file)
     return budget
 
 
 def fit_budget(budget: Budget, plan: Plan, runs: Sequence[Run], jobs: int) -> Budget:
-    """The budget with as many seeds, and then as many updates, as it has time for.
+    """The budget with as many seeds as its time allows, and then as many updates.
 
-    Runs that have been begun keep their updates, and are not left out.
+    Once a run has begun, the number of updates is fixed, and its seed is kept.
 
     Args:
-        plan: the whole one.
-        runs: all of it; their updates were timed.
-        jobs: trainings at a time.
+        plan: the plan before any reduction.
+        runs: all its runs, see `time_updates`.
+        jobs: number of trainings to run at once.
 
-    Raises PlanError: too little time.
+    Raises PlanError: the time is too short for the least number of seeds and updates.
     """
     begun = [plan.seeds.index(run.seed) + 1 for run in runs if run.begun and run.seed in plan.seeds]
 
@@ -100,10 +100,10 @@ def fit_budget(budget: Budget, plan: Plan, runs: Sequence[Run], jobs: int) -> Bu
 
 
 def minutes_left(runs: Sequence[Run], jobs: int = 1, share: float = 1) -> float | None:
-    """Minutes until all runs have a record, `jobs` at a time, by the updates that were timed; None: unknown.
+    """Makespan, in minutes, of the unfinished runs, scheduled greedily on `jobs` workers; None if a time is unknown.
 
     Args:
-        share: of the updates.
+        share: part of the updates to train for, 0 to 1.
     """
     workers = [0.0] * jobs
     for run in (run for run in runs if not run.record.exists()):
@@ -119,31 +119,31 @@ def minutes_left(runs: Sequence[Run], jobs: int = 1, share: float = 1) -> float 
 
 
 def duration(minutes: float) -> str:
-    """Minutes, or hours, as a reader would write them."""
+    """A duration as text, such as `45 min` or `2.5 h`."""
     return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
 
 
 def _timed(out: Path) -> dict[str, list[float]]:
-    """Seconds of an update and of a start, of systems."""
+    """Name of a timed system -> seconds per update and to start."""
     path = out / _TIMES
     return json.loads(path.read_text(encoding="utf8")) if path.exists() else {}
 
 
 def time_updates(runs: Sequence[Run], jobs: int) -> None:
-    """Time updates of each system that has no time, `jobs` at a time; one that fails gets none. See `_timed`."""
+    """Time and store the updates of untimed systems, `jobs` at once; a failure stores nothing. See `_timed`."""
     first = {run.system.name: run for run in reversed(runs)}
     left = [run for name, run in first.items() if name not in _timed(run.out)]
     if left:
         say(f"timing {_TIMED} updates of {', '.join(run.system.name for run in left)}")
         with at_once(jobs) as pool:
-            found = zip(left, pool.map(_seconds, left), strict=True)
-            known = _timed(left[0].out) | {run.system.name: seconds for run, seconds in found if seconds[0]}
+            times = zip(left, pool.map(_seconds, left), strict=True)
+            known = _timed(left[0].out) | {run.system.name: seconds for run, seconds in times if seconds[0]}
         with written(str(left[0].out / _TIMES)) as file:
             json.dump(known, file, indent=1)
 
 
 def _seconds(run: Run) -> list[float]:
-    """Seconds of an update, 0 if it fails, and of a start."""
+    """Seconds per update, 0 if training fails, and seconds to start."""
     began = time.monotonic()
     with TemporaryDirectory() as folder:
         log = Path(folder, "train.log")

@@ -1,4 +1,4 @@
-"""From raw parallel text to the data directories that the systems of an experiment train on."""
+"""Checks and cleaning of raw parallel text, and the data directories that an experiment trains on."""
 
 import json
 import shutil
@@ -21,25 +21,25 @@ from ..progress import progress_bar
 from ..trees.conllu import format_sentence, read_conllu
 from ..trees.perturbation import Perturbation
 from ..trees.text import read_lines, sentence_lines
-from .plan import PERTURBED, Cleaning, Corpus, Plan, PlanError
+from .plan import PERTURBED, Cleaning, CorpusSettings, Plan, PlanError
 from .run import RunError, reason, say
 
 LONGEST = 1023
-"""Pieces that fairseq's Transformers read by default, besides the end of the sentence."""
-_BLOCK = 500  # lines that are judged together
+"""Longest sentence that fairseq's Transformers read by default, in pieces, without EOS."""
+_BLOCK = 500  # lines that are checked together
 
 
-def text_of(prefix: str, language: str) -> Path:
-    """The file of one side of a text, plain or .gz. Raises FileNotFoundError: there is none."""
+def text_path(prefix: str, language: str) -> Path:
+    """Path of one side of a text, plain or .gz. Raises FileNotFoundError: there is none."""
     for path in (Path(f"{prefix}.{language}"), Path(f"{prefix}.{language}.gz")):
         if path.is_file():
             return path
     raise FileNotFoundError(f"{prefix}.{language}: no such text; check the prefix and the language")
 
 
-def read_pairs(prefix: str, corpus: Corpus) -> list[tuple[str, str]]:
-    """The pairs of a text, normalised. Raises ValueError: its sides differ in length, or it has none."""
-    paths = [text_of(prefix, language) for language in (corpus.source, corpus.target)]
+def read_pairs(prefix: str, corpus: CorpusSettings) -> list[tuple[str, str]]:
+    """Read the pairs of a text, normalised. Raises ValueError: its sides differ in length, or it is empty."""
+    paths = [text_path(prefix, language) for language in (corpus.source, corpus.target)]
     sides = [[normalize(line) for line in sentence_lines(path)] for path in paths]
     if len(sides[0]) != len(sides[1]):
         raise PlanError(
@@ -51,15 +51,15 @@ def read_pairs(prefix: str, corpus: Corpus) -> list[tuple[str, str]]:
     return list(zip(*sides, strict=True))
 
 
-def check(corpus: Corpus) -> dict[str, list[tuple[str, str]]]:
-    """The pairs of every set, by its name.
+def check(corpus: CorpusSettings) -> dict[str, list[tuple[str, str]]]:
+    """Read and check all sets: name -> pairs.
 
-    Raises ValueError: see `read_pairs`; or a set is used twice, untranslated, swapped, or its lines are shifted.
+    Raises ValueError: see `read_pairs`; or a set is named twice, untranslated, swapped, or its lines are shifted.
     """
     prefixes = corpus.prefixes
     places: dict[Path, str] = {}
     for name, prefix in prefixes.items():
-        other = places.setdefault(text_of(prefix, corpus.source).resolve(), name)
+        other = places.setdefault(text_path(prefix, corpus.source).resolve(), name)
         if other != name:
             raise PlanError(f"{prefix}: is given as both {other} and {name}; give each its own text")
     pairs = {name: read_pairs(prefix, corpus) for name, prefix in prefixes.items()}
@@ -77,23 +77,23 @@ def check(corpus: Corpus) -> dict[str, list[tuple[str, str]]]:
 
 
 def folded(text: str) -> str:
-    """A text without case and spaces."""
+    """A text without spaces, case-folded."""
     return "".join(text.casefold().split())
 
 
-def _check_order(prefix: str, corpus: Corpus, pairs: list[tuple[str, str]]) -> None:
-    """Raise PlanError if one of 40 blocks of translations is clearly closer to the sources beside its own."""
+def _check_order(prefix: str, corpus: CorpusSettings, pairs: list[tuple[str, str]]) -> None:
+    """Raise PlanError if translations in one of 40 blocks are clearly closer to the sources a line above or below."""
     starts = sorted({int(line) // _BLOCK * _BLOCK for line in np.linspace(0, len(pairs) - 1, 40)})
     for start, (step, place) in product(starts, ((1, "above"), (-1, "below"))):
         if deviations(closer(*zip(*pairs[start : start + _BLOCK], strict=True), step)) < -4:
             raise PlanError(
-                f"{text_of(prefix, corpus.target)}:{start + 1}: from about here on, lines translate the source line "
+                f"{text_path(prefix, corpus.target)}:{start + 1}: from about here on, lines translate the source line "
                 f"{place}; find the line that is missing, or one too many"
             )
 
 
 def check_needs(plan: Plan, out: Path) -> None:
-    """Raise ValueError unless all is there that the experiment needs to its last step: packages, models, room."""
+    """Raise ValueError unless the packages, models and disk space for the whole experiment are available."""
     from .. import systems as systems  # registers their parsers
 
     Bleu(tokenize=plan.tokenize)
@@ -105,7 +105,7 @@ def check_needs(plan: Plan, out: Path) -> None:
         for tokenizer, language in ((text.source_tokenizer, plan.corpus.source), (text.target_tokenizer, target)):
             load_tokenizer(tokenizer or "words", language)
         fitting = scoring_of(
-            [line for path in plan.corpus.tests.values() for line in read_lines(text_of(path, target))]
+            [line for path in plan.corpus.tests.values() for line in read_lines(text_path(path, target))]
         )
         if fitting not in ("none", "13a") and plan.tokenize in ("none", "13a"):
             raise PlanError(f"{plan.path}: tokenize = {plan.tokenize!r}, but {target} has no spaces: {fitting!r}")
@@ -117,8 +117,8 @@ def check_needs(plan: Plan, out: Path) -> None:
             )
 
 
-def doubts(corpus: Corpus, pairs: dict[str, list[tuple[str, str]]]) -> Iterator[str]:
-    """What may be wrong with sets, but is for the user to judge."""
+def doubts(corpus: CorpusSettings, pairs: dict[str, list[tuple[str, str]]]) -> Iterator[str]:
+    """Warnings about sets that may be shuffled, too small, or have overlong sentences."""
     for name, some in pairs.items():
         signs = closer(*zip(*some[: 4 * _BLOCK], strict=True))
         if np.count_nonzero(signs) >= 200 and deviations(signs) < 2.5:
@@ -133,12 +133,12 @@ def doubts(corpus: Corpus, pairs: dict[str, list[tuple[str, str]]]) -> Iterator[
 def clean(
     pairs: list[tuple[str, str]], held_out: list[tuple[str, str]], cleaning: Cleaning
 ) -> tuple[list[tuple[str, str]], Counter]:
-    """Training pairs that are fit to learn of, and how many are left out, by reason.
+    """The training pairs to keep, and the number of pairs left out for each reason.
 
     Args:
-        pairs: normalised.
-        held_out: pairs of the other sets, which are found in other case and spacing, too.
-        cleaning: see there.
+        pairs: normalised training pairs.
+        held_out: pairs of the other sets; their sentences are left out in any case and spacing.
+        cleaning: limits of lengths.
     """
     characters = [sum(len(pair[side]) for pair in pairs) for side in (0, 1)]
     usual = characters[0] / max(characters[1], 1) or 1
@@ -158,7 +158,7 @@ def clean(
             "in a test set": keys[0] in known[0] or keys[1] in known[1],
         }
         seen.add(pair)
-        reason = next((name for name, found in reasons.items() if found), None)
+        reason = next((name for name, applies in reasons.items() if applies), None)
         if reason:
             left_out[reason] += 1
         else:
@@ -167,13 +167,13 @@ def clean(
 
 
 def prepare(plan: Plan, out: Path) -> None:
-    """Clean the text, and make the data directories, as far as they are not there.
+    """Clean the text, and make the data directories that do not exist.
 
-    Raises ValueError: the text is not fit, or the data are of other settings; RunError: a step fails.
+    Raises ValueError: the text is wrong, or the data were made with other settings; RunError: a step fails.
     """
     done, kinds = out / "prepared", plan.perturbed()
     settings = {name: asdict(getattr(plan, name)) for name in ("corpus", "cleaning", "text")}
-    settings = json.loads(json.dumps(settings))  # as they are read again
+    settings = json.loads(json.dumps(settings))  # as JSON has them
     made = json.loads(done.read_text(encoding="utf8") or "{}") if done.exists() else {}
     if made and settings != {name: made.get(name) for name in settings}:
         raise PlanError(
@@ -185,27 +185,27 @@ def prepare(plan: Plan, out: Path) -> None:
     if not made or set(kinds) - set(made["kinds"]):
         try:
             _make(plan, out, made.get("kinds"))
-        except Exception as error:  # of parsers, too, which have classes of their own
+        except Exception as error:  # parsers raise errors of their own classes
             raise RunError(f"the data could not be made: {reason(error)}") from error
         with written(str(done)) as file:
             json.dump({**settings, "kinds": kinds}, file)
 
 
 def _write_raw(plan: Plan, out: Path) -> None:
-    """The clean text, in raw/."""
+    """Write the clean text into raw/."""
     corpus = plan.corpus
     pairs = check(corpus)
     kept, left_out = clean(
         pairs["train"], [pair for name in pairs if name != "train" for pair in pairs[name]], plan.cleaning
     )
-    said = ", ".join(f"{number:,} {reason}" for reason, number in left_out.most_common()) or "none left out"
-    say(f"{corpus.train}: {len(kept):,} of {len(pairs['train']):,} pairs kept ({said})")
+    reasons = ", ".join(f"{number:,} {reason}" for reason, number in left_out.most_common()) or "none left out"
+    say(f"{corpus.train}: {len(kept):,} of {len(pairs['train']):,} pairs kept ({reasons})")
     for doubt in doubts(corpus, pairs):
         say(f"warning: {doubt}")
     if not kept:
         raise PlanError(f"{corpus.train}: no pairs are left; see [cleaning] in {plan.path}")
     sets = [kept, pairs["valid"], *(pairs[name] for name in corpus.tests)]
-    form = form_of(read_lines(text_of(corpus.train, corpus.target)))
+    form = form_of(read_lines(text_path(corpus.train, corpus.target)))
     for name, some in zip(subsets(plan), sets, strict=True):
         for side, language in enumerate((corpus.source, corpus.target)):
             with written(str(out / "raw" / f"{name}.{language}")) as file:
@@ -216,13 +216,13 @@ def _make(plan: Plan, out: Path, made: list[str] | None) -> None:
     """Make the data directories of clean text.
 
     Args:
-        made: kinds of perturbed trees that are there, with all else; None: nothing is.
+        made: kinds of perturbed trees that exist already, as does the other data; None if nothing does.
     """
-    from ..preparation.data import options_of_fairseq, preprocess  # with fairseq, which takes seconds
-    from ..preparation.raw_text import raw_text
+    from ..preparation.data import preprocess, preprocess_options  # with fairseq, which takes seconds
+    from ..preparation.text import text_preparation
 
     source, target, text = plan.corpus.source, plan.corpus.target, plan.text
-    options = options_of_fairseq(source_lang=source, target_lang=target, joined_dictionary=text.joined)
+    options = preprocess_options(source_lang=source, target_lang=target, joined_dictionary=text.joined)
 
     def prefixes(folder: Path) -> dict[str, str]:
         return {name: str(folder / name) for name in subsets(plan)}
@@ -230,7 +230,7 @@ def _make(plan: Plan, out: Path, made: list[str] | None) -> None:
     data = out / "data-bin-parser"
     if made is None:
         say("making tokens, pieces, trees and data")
-        raw = raw_text(
+        raw = text_preparation(
             prefixes(out / "raw"),
             source,
             target,

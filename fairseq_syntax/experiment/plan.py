@@ -1,4 +1,4 @@
-"""An experiment's file, read from TOML: what is trained on what, for how long, how it is scored."""
+"""The TOML file of an experiment: data, systems, training and scoring."""
 
 import json
 import re
@@ -15,15 +15,15 @@ from ..data.parsers import ParserOptions
 from ..trees.text import quoted
 
 NAME = "experiment.toml"
-"""The file in the folder of an experiment."""
-# the plug-in, and the checkout that it may be in
+"""Name of the file in the folder of an experiment."""
+# folder of the plug-in, and of the checkout, if it is in one
 USER_DIR = Path(__file__).resolve().parents[1]
 CHECKOUT = USER_DIR.parent
-# linear: the head of each word is the one before it; ud: of a parser of Universal Dependencies
+# linear: the head of each word is the previous word; ud: by a parser of Universal Dependencies
 Trees = Literal["gold", "parser", "random", "linear", "ud"]
-# those that are made of the parser's: kind -> `perturb --trees`
+# kinds of trees that are made from the parser's -> `perturb --trees`
 PERTURBED = {"linear": "right", "random": "random"}
-_CHECKED = ConfigDict(extra="forbid")  # what is not a field is refused
+_CHECKED = ConfigDict(extra="forbid")  # unknown keys are errors
 
 
 def _inside(path: str) -> str:
@@ -37,29 +37,29 @@ def _quoted(options: str) -> str:
     return options
 
 
-# of files and folders
+# types of names and paths
 Name = Annotated[str, Field(pattern=r"^[^./\\][^/\\]*$")]
 Inside = Annotated[str, AfterValidator(_inside)]
 Options = Annotated[str, AfterValidator(_quoted)]
 
 
 class PlanError(ValueError):
-    """The file, or what is there of an earlier run, is not what it should be. The message is for the user."""
+    """The file of an experiment, its data or the results of earlier runs are wrong; the message is for the user."""
 
 
 @typed(frozen=True, config=_CHECKED)
 class Family:
-    """What the systems of a family have in common.
+    """Settings that the systems of a family share.
 
     Fields:
         train: options of fairseq-train.
         generate: options of fairseq-generate.
-        max_updates: where training ends if it does not end by itself; {updates} in `train`.
-        annealed: whether the learning rate is zero there, so that training is then finished, not cut off.
-        patience: validations without a better one after which it does; 0: something in `train` ends it.
-        data: data directory below the output folder; {trees} is replaced.
-        characters: whether texts are characters, to be joined before they are scored.
-        baseline: the system that the others are tested against, or none.
+        max_updates: largest number of updates; {updates} in `train`.
+        annealed: whether the learning rate is zero after that many, so that training is finished, not cut off.
+        patience: number of validations without improvement after which training ends; 0 if `train` sets the end.
+        data: data directory below the output folder; {trees} becomes the kind of trees.
+        characters: whether translations are characters, to be joined before they are scored.
+        baseline: name of the system against which the others are tested; empty for none.
     """
 
     train: Options
@@ -78,9 +78,9 @@ class Split:
 
     Fields:
         subset: its name in the data directory.
-        reference: text below the output folder, a sentence a line.
-        source: the same in the other language, to tell sentences by their length, or none.
-        labels: file with a label a line, to tell sentences by these as well, or none.
+        reference: reference text below the output folder, one sentence per line.
+        source: source text likewise, for scores by length; empty for none.
+        labels: file of labels, one per line, for scores by label; empty for none.
     """
 
     subset: str
@@ -90,12 +90,12 @@ class Split:
 
 
 @typed(frozen=True, config=_CHECKED)
-class Corpus:
+class CorpusSettings:
     """Raw parallel text: files PREFIX.SOURCE and PREFIX.TARGET, plain or .gz.
 
     Fields:
-        source, target: codes of the languages.
-        train, valid: prefixes.
+        source, target: language codes.
+        train, valid: prefixes of the training and validation sets.
         tests: name of a test set -> prefix.
     """
 
@@ -107,17 +107,17 @@ class Corpus:
 
     @property
     def prefixes(self) -> dict[str, str]:
-        """Name of a set -> its prefix."""
+        """Name of each set -> prefix."""
         return {"train": self.train, "valid": self.valid, **self.tests}
 
 
 @typed(frozen=True, config=_CHECKED)
 class Cleaning:
-    """Which training pairs are left out; see `corpus.clean`. Nothing is left out of the other sets.
+    """Limits of training pairs, see `corpus.clean`; other sets are not cleaned.
 
     Fields:
-        longest: most characters of a side.
-        ratio: how many times longer, for the corpus, one side may be than the other.
+        longest: largest number of characters of a side.
+        ratio: largest ratio of the lengths of the sides, relative to that of the corpus.
     """
 
     longest: int = 1000
@@ -125,8 +125,8 @@ class Cleaning:
 
 
 @typed(config=_CHECKED)
-class Text(ParserOptions):
-    """How raw text becomes pieces and trees: options of `fairseq-syntax preprocess --raw`; `joined`: dictionary."""
+class TextSettings(ParserOptions):
+    """Options of `fairseq-syntax preprocess --raw`; `joined` is --joined-dictionary."""
 
     source_tokenizer: str = ""
     target_tokenizer: str = ""
@@ -138,18 +138,18 @@ class Text(ParserOptions):
 
 
 @typed(frozen=True, config=_CHECKED)
-class System:
-    """A line of the table.
+class SystemSettings:
+    """A system of an experiment.
 
     Fields:
-        name: in tables and names of files.
-        family: by name.
-        options: of fairseq-train, beyond the family's; $OUT is the output folder.
-        trees: what it reads: some trees, or nothing.
-        seeds: instead of the table's.
-        paper: what its paper says it gains over the baseline, in BLEU, and where.
-        control: a system that lacks its syntax alone, such as one with random trees; it is tested against that as well
-            (default: the system of its name and `-linear`, if there is one).
+        name: name in tables and files.
+        family: name of its family.
+        options: options of fairseq-train beside the family's; $OUT is the output folder.
+        trees: kind of trees that it reads; None for no trees.
+        seeds: its seeds; empty for those of the experiment.
+        paper: gain over the baseline that its paper reports, in BLEU, and on which data.
+        control: name of a system that only lacks the syntax, such as one with random trees, against which it is tested,
+            too (default: NAME-linear, if there is such a system).
     """
 
     name: str
@@ -163,16 +163,16 @@ class System:
 
 @typed(frozen=True, config=_CHECKED)
 class Plan:
-    """An experiment. It begins with raw text ([corpus], [text]), or a script makes its data.
+    """An experiment. Its data are made from raw text ([corpus], [text]), or by a script.
 
     Fields:
-        name: of the corpus.
-        path: of the file.
+        name: name of the corpus.
+        path: path of the file.
         prepare: script that makes the data, beside the file.
-        default_trees: whose data directory systems that read no trees are trained on.
-        hashed: files below the output folder that say what was trained on; globs.
-        detokenize: tokenizer and language of translations in tokens whose references are raw text; nothing where
-            those are in tokens as well, or the data have a recipe of the text.
+        default_trees: kind of trees of the data directory for systems that read no trees.
+        hashed: globs of files below the output folder whose checksums identify the training data.
+        detokenize: `tokenizer` and `language` of translations in tokens, if references are raw text; empty where
+            references are in tokens as well, or the data have a recipe of the text.
         tokenize: sacrebleu's tokenizer, for BLEU.
     """
 
@@ -180,16 +180,16 @@ class Plan:
     path: Path
     seeds: tuple[int, ...]
     families: dict[Name, Family]
-    systems: dict[Name, System]
+    systems: dict[Name, SystemSettings]
     splits: dict[Name, Split] = field(default_factory=dict)
     prepare: str = ""
     hashed: tuple[Inside, ...] = ()
     detokenize: dict[str, str] = field(default_factory=dict)
     tokenize: str = "none"
     default_trees: Trees = "gold"
-    corpus: Corpus | None = None
+    corpus: CorpusSettings | None = None
     cleaning: Cleaning = Cleaning()
-    text: Text = field(default_factory=Text)
+    text: TextSettings = field(default_factory=TextSettings)
 
     @model_validator(mode="after")
     def _names_fit(self) -> "Plan":
@@ -203,8 +203,8 @@ class Plan:
                 raise ValueError(f"systems.{name}: control {system.control} is a baseline, or not among the systems")
         return self
 
-    def runs(self) -> list[tuple[System, int]]:
-        """All (system, seed), a seed of every system before the next."""
+    def runs(self) -> list[tuple[SystemSettings, int]]:
+        """All pairs of a system and a seed, sorted by seed."""
         runs = [(system, seed) for system in self.systems.values() for seed in system.seeds or self.seeds]
         return sorted(runs, key=lambda run: run[1])
 
@@ -213,14 +213,14 @@ class Plan:
         return sorted({system.trees for system in self.systems.values()} & PERTURBED.keys())
 
     def runs_code(self) -> str:
-        """What of the file runs code that is not fairseq's or this package's; empty if nothing does."""
+        """The setting that runs code other than fairseq's and this package's; empty if there is none."""
         options = [text for family in self.families.values() for text in (family.train, family.generate)]
         options += [system.options for system in self.systems.values()]
         code = next((match[0] for text in options if (match := _CODE.search(text))), "")
         return f"prepare = {self.prepare!r}" if self.prepare else code and f"options with {code!r}"
 
     def within(self, seeds: int, percent: int) -> "Plan":
-        """The plan with the first so many seeds, 0 for all, and so many percent of the updates."""
+        """The plan with only the first `seeds` seeds, 0 for all, and a percentage of the updates."""
         families = {
             name: replace(family, max_updates=max(family.max_updates * percent // 100, 1))
             for name, family in self.families.items()
@@ -228,12 +228,12 @@ class Plan:
         return replace(self, seeds=self.seeds[: seeds or None], families=families)
 
 
-# other packages, programs, what fairseq would evaluate, look up or download
+# options that import packages, run programs, or that fairseq would evaluate, interpolate or download
 _CODE = re.compile(r"--(?:user-dir|post-save-script)\b|__|[\w\])]\s*\(|\$\{|://")
 
 
 def _inherit(path: Path, families: dict) -> None:
-    """Give every family with `like` the settings of that one, which is above it, that it does not set itself."""
+    """Copy into every family with `like` the settings of that family, above it, which it does not set itself."""
     for name, values in families.items():
         like = str(values.pop("like", name)) if isinstance(values, dict) else name
         if not isinstance(families.get(like), dict) or "like" in families[like]:
@@ -259,17 +259,17 @@ def read_plan(path: Path) -> Plan:
     except ValidationError as error:
         fault = error.errors()[0]
         place = ".".join(map(str, fault["loc"]))
-        found = "" if fault["type"] == "missing" else f" = {quoted(str(fault['input']))}"
-        said = fault["msg"].removeprefix("Value error, ")
-        raise PlanError(f"{path}: {place}{found}: {said}" if place else f"{path}: {said}") from None
-    plan = _of_raw_text(plan)
+        value = "" if fault["type"] == "missing" else f" = {quoted(str(fault['input']))}"
+        message = fault["msg"].removeprefix("Value error, ")
+        raise PlanError(f"{path}: {place}{value}: {message}" if place else f"{path}: {message}") from None
+    plan = _with_raw_text_paths(plan)
     if "valid" not in plan.splits:
         raise PlanError(f"{path}: splits.valid is missing; checkpoints are chosen on it")
     return plan
 
 
-def _of_raw_text(plan: Plan) -> Plan:
-    """The plan with the places of data that are made of raw text; another plan as it is.
+def _with_raw_text_paths(plan: Plan) -> Plan:
+    """The plan with the paths of data that are made from raw text; a plan with a script is returned as it is.
 
     Raises PlanError: neither raw text nor a script makes the data.
     """

@@ -1,4 +1,4 @@
-"""What is recorded of a run: how it went, what it ran on, how good it is."""
+"""Contents of the record of a run: training curve, environment, checksums and scores."""
 
 import importlib.metadata
 import json
@@ -18,9 +18,9 @@ from ..trees.text import read_lines
 from .plan import CHECKOUT, PlanError, Split
 
 _JSON = re.compile(r"\| INFO \| (train|valid) \| (\{.*\})$")
-_OF_CURVE = re.compile("valid_(?!wps|wpb|bsz|num_updates|best_loss)")  # not speeds, which differ when a run resumes
-# Programs do not import what lies about in the folder that they are started in, and say at once what they do.
-# Freed memory is kept: glibc gives large blocks back to the system, and getting them again, page by page, takes time.
+_CURVE_KEYS = re.compile("valid_(?!wps|wpb|bsz|num_updates|best_loss)")  # not speeds, which differ when a run resumes
+# Programs must not import files of the current folder, and must not buffer their output. Freed memory is kept, because
+# glibc returns large blocks to the system, and getting them again, page by page, takes time.
 _DEFAULTS = {
     "PYTHONSAFEPATH": "1",
     "PYTHONUNBUFFERED": "1",
@@ -34,23 +34,23 @@ _PACKAGES = ("fairseq-syntax", "torch", "ve-fairseq", "fairseq-fixed", "fairseq"
 
 
 def read_log(path: Path) -> dict:
-    """How training went, from the log of fairseq-train (`--log-format json`), resumed or not.
+    """Read the log of fairseq-train (`--log-format json`), resumed or not.
 
     Returns:
-        epochs, updates, minutes (of training and validation, those of a killed epoch excepted), and the curve of
-        validation: epoch, updates, loss, and what else the criterion says.
+        `epochs`, `updates`, `minutes` (of training and validation, without those of a killed epoch), and `curve`, a
+        list of validations: `epoch`, `updates`, `loss`, and other figures of the criterion.
     """
     seconds, curve = [0.0], {}  # seconds of each call of fairseq-train
     for line in path.read_text(encoding="utf8", errors="replace").splitlines():
         if line.startswith("+ fairseq-train "):
             seconds.append(0.0)
-        if not (found := _JSON.search(line)):
+        if not (match := _JSON.search(line)):
             continue
-        entry = {key: _number(value) for key, value in json.loads(found[2]).items()}
-        if found[1] == "train":
+        entry = {key: _number(value) for key, value in json.loads(match[2]).items()}
+        if match[1] == "train":
             seconds[-1] = entry["train_wall"]
         else:
-            kept = {key.removeprefix("valid_"): value for key, value in entry.items() if _OF_CURVE.match(key)}
+            kept = {key.removeprefix("valid_"): value for key, value in entry.items() if _CURVE_KEYS.match(key)}
             curve[entry["epoch"]] = {"epoch": entry["epoch"], "updates": entry["valid_num_updates"], **kept}
     return {
         "epochs": max(curve, default=0),
@@ -68,27 +68,27 @@ def _number(value):
 
 
 def environment() -> dict[str, str]:
-    """What the commands of a run are started in; programs beside this Python are found without an activated venv."""
+    """Environment of subprocesses; its PATH includes the folder of this Python, as in an activated venv."""
     path = os.pathsep.join(filter(None, [os.environ.get("PATH"), str(Path(sys.executable).parent)]))
     return {**_DEFAULTS, **os.environ, "PATH": path}
 
 
 def hashes(out: Path, hashed: Iterable[str]) -> dict[str, str]:
-    """Of the text, the parses and what else was trained on: name of a file -> its SHA-256.
+    """SHA-256 of the files on which a system was trained: path below the output folder -> digest.
 
     Raises PlanError: a pattern names no file.
     """
-    found = {}
+    digests = {}
     for pattern in hashed:
         files = [path for path in sorted(out.glob(pattern)) if path.is_file()]
         if not files:
             raise PlanError(f"hashed: {out} has no file {pattern}; give those that were trained on")
-        found |= {str(path.relative_to(out)): _sha256(path) for path in files}
-    return found
+        digests |= {str(path.relative_to(out)): _sha256(path) for path in files}
+    return digests
 
 
 def describe(device: tuple[str, ...] = ("--cpu",)) -> dict:
-    """Commit, versions, processor, GPU unless `device` says --cpu, and threads."""
+    """Commit, versions, processor, GPU (unless `device` has --cpu) and number of threads."""
     gpu = {}
     if "--cpu" not in device:
         import torch  # takes a second, which nothing else here needs
@@ -104,7 +104,7 @@ def describe(device: tuple[str, ...] = ("--cpu",)) -> dict:
 
 
 def commit() -> str:
-    """That of the checkout now, and whether files of it were changed; unknown of a copy of the examples."""
+    """Commit of the checkout, with `-changed` if files differ from it; `unknown` outside of a checkout."""
     if not (CHECKOUT / "fairseq_syntax").is_dir():
         return "unknown"
 
@@ -112,7 +112,7 @@ def commit() -> str:
         done = subprocess.run(["git", *arguments], cwd=CHECKOUT, capture_output=True, text=True)
         return done.stdout.strip() if done.returncode == 0 else "unknown"
 
-    # records are written below docs/ while trainings go on; they change nothing
+    # records that are written below docs/ during training do not count
     changed = git("status", "--porcelain", "--", ":!docs")
     return git("rev-parse", "HEAD") + ("-changed" if changed not in ("", "unknown") else "")
 
@@ -139,7 +139,7 @@ _sha256 = cache(checksum)
 
 
 def scores(hypotheses: list[str], out: Path, split: Split, tokenize: str) -> dict:
-    """BLEU, with a tokenizer of sacrebleu (none: text is in tokens already), and chrF, with signatures.
+    """BLEU, with a tokenizer of sacrebleu (`none` for text in tokens), and chrF, with signatures.
 
     Raises PlanError: hypotheses and references differ in number.
     """
@@ -147,5 +147,5 @@ def scores(hypotheses: list[str], out: Path, split: Split, tokenize: str) -> dic
     if len(hypotheses) != len(references):
         raise PlanError(f"{out / split.reference}: {len(references)} lines, but {len(hypotheses)} translations")
     metrics = {"BLEU": sacrebleu.BLEU(tokenize=tokenize, force=tokenize == "none"), "chrF": sacrebleu.CHRF()}
-    found = {name: metric.corpus_score(hypotheses, [references]).score for name, metric in metrics.items()}
-    return {name: {"score": found[name], "signature": str(metrics[name].get_signature())} for name in metrics}
+    values = {name: metric.corpus_score(hypotheses, [references]).score for name, metric in metrics.items()}
+    return {name: {"score": values[name], "signature": str(metrics[name].get_signature())} for name in metrics}

@@ -1,7 +1,7 @@
 """One run of an experiment: train a system with a seed, choose its checkpoint, translate, score, record.
 
-Each step leaves a file when it is done; a run that was stopped goes on after the last of them, and its training after
-the last epoch.
+Every finished step leaves a file, so that a run that was stopped resumes after its last step, and its training after
+its last epoch.
 """
 
 import ctypes
@@ -24,56 +24,55 @@ from typing import IO
 from ..data.text.recipe import FILE as RECIPE
 from ..data.text.tokenizers import load_detokenizer
 from ..evaluate.corpus import read_output
-from ..evaluate.schemas import Run as Record
-from ..evaluate.schemas import read_json
+from ..evaluate.schemas import RunRecord, read_json
 from ..files import lock, staged, written
 from ..trees.characters import to_text
 from ..trees.text import read_lines
-from .plan import CHECKOUT, PERTURBED, USER_DIR, Family, Plan, PlanError, System
+from .plan import CHECKOUT, PERTURBED, USER_DIR, Family, Plan, PlanError, SystemSettings
 from .records import describe, environment, hashes, read_log, scores
 
 _SHARED = "--num-workers 0 --log-format json --log-interval 50 --no-progress-bar".split()
-_OUT = "@OUT@"  # what shells read as it is
+_OUT = "@OUT@"  # needs no quotes in a shell
 
-_interrupted = threading.Event()  # what runs is ended, and nothing is started any more
+_interrupted = threading.Event()  # if set, `call` ends its command, and starts no other
 
 
 class RunError(ValueError):
-    """A step of an experiment failed; the message says which, and why."""
+    """A step of an experiment failed; the message names the step and the reason."""
 
 
 class Interrupted(RunError):
-    """A command was ended, or not begun, because of an interrupt."""
+    """A command was ended, or not started, because of an interrupt."""
 
 
-def say(what: str) -> None:
-    """Tell the user how the work goes."""
-    print(what, file=sys.stderr, flush=True)
+def say(message: str) -> None:
+    """Print a message about progress on stderr."""
+    print(message, file=sys.stderr, flush=True)
 
 
 def reason(error: Exception) -> str:
-    """What went wrong, for the user: the class of an error stands before words that were not meant for him."""
+    """Message of an error; the class comes first if it is not one whose messages are for users."""
     return str(error) if isinstance(error, (OSError, ValueError)) else f"{type(error).__name__}: {error}"
 
 
-# found before there are threads: a child may have to wait for ever for a lock that one of them held
+# looked up before there are threads: in a child, a lock that one of them held would never be released
 PRCTL = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
 
-def _die_with_parent() -> None:  # in the child: whoever kills the experiment kills its trainings, too
+def _die_with_parent() -> None:  # called in the child, so that trainings do not outlive the experiment
     if PRCTL:
         PRCTL(1, signal.SIGKILL)
 
 
 def call(command: list[str], out: IO | int, errors: IO | int | None, **more) -> int:
-    """The exit status of a command, which ends with this process. 127 if there is no such program.
+    """Run a command, which ends with this process, and return its exit status; 127 if there is no such program.
 
-    Raises Interrupted: the workers of `at_once` are ended.
+    Raises Interrupted: the workers of `at_once` were interrupted.
     """
     more = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": errors, "env": environment()} | more
     if not _interrupted.is_set():
         try:
-            # Ctrl-C is for this process, which ends the child
+            # a new session, because Ctrl-C is for this process, which ends the child
             child = subprocess.Popen(command, preexec_fn=_die_with_parent, start_new_session=True, **more)
         except FileNotFoundError:
             return 127
@@ -81,7 +80,7 @@ def call(command: list[str], out: IO | int, errors: IO | int | None, **more) -> 
             while child.poll() is None and not _interrupted.wait(0.1):
                 pass
         finally:
-            if child.poll() is None:  # and what it has started
+            if child.poll() is None:  # with its own children
                 os.killpg(child.pid, signal.SIGKILL)
                 child.wait()
     if _interrupted.is_set():
@@ -90,9 +89,9 @@ def call(command: list[str], out: IO | int, errors: IO | int | None, **more) -> 
 
 
 def logged(command: list[str], log: Path, output: Path | None = None, **more) -> None:
-    """Run a command; what it says is added to `log`, its standard output goes to `output` if there is one.
+    """Run a command, append what it prints to `log`, and write its standard output to `output` instead if given.
 
-    Raises RunError: it fails; the message has the end of its log.
+    Raises RunError: it fails; the message has the last line of the log.
     """
     with open(log, "ab") as errors, ExitStack() as files:
         errors.write(f"+ {shlex.join(command)}\n".encode())
@@ -105,9 +104,9 @@ def logged(command: list[str], log: Path, output: Path | None = None, **more) ->
 
 @contextmanager
 def held(path: Path, wait: bool = True) -> Iterator[int | None]:
-    """Hold a lock, and give its number: a child that inherits it holds the lock, too.
+    """Hold a lock, and yield its file descriptor; a child that inherits it holds the lock, too.
 
-    Another process that holds it is waited for; or None is given, unless `wait`.
+    If another process holds it, wait for that one, or, without `wait`, yield None.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a") as file:
@@ -124,7 +123,7 @@ def held(path: Path, wait: bool = True) -> Iterator[int | None]:
 
 @contextmanager
 def at_once(jobs: int) -> Iterator[ThreadPoolExecutor]:
-    """So many workers; after an interrupt or an error, what they have started is ended."""
+    """A pool of `jobs` workers, whose commands are ended after an interrupt or an error."""
     try:
         with ThreadPoolExecutor(jobs) as pool:
             try:
@@ -139,19 +138,19 @@ def at_once(jobs: int) -> Iterator[ThreadPoolExecutor]:
 
 @dataclass
 class Run:
-    """A system with a seed, and where its files are.
+    """A system with a seed, and the paths of its files.
 
     Fields:
         plan: the experiment.
-        system: of it.
-        seed: of everything random.
+        system: a system of the plan.
+        seed: random seed of training.
         out: folder of data, checkpoints and logs.
         results: folder of the records.
-        device: options such as --cpu.
+        device: options of fairseq such as --cpu.
     """
 
     plan: Plan
-    system: System
+    system: SystemSettings
     seed: int
     out: Path
     results: Path
@@ -171,14 +170,14 @@ class Run:
 
     @property
     def trained(self) -> bool:
-        """Whether the last training in the log came to its end: called again, fairseq-train would go on."""
+        """True if the last training in the log is complete; if called again, fairseq-train would train on."""
         log = self.folder / "train.log"
         text = log.read_text(encoding="utf8", errors="replace") if log.exists() else ""
         return "| done training in " in text.rpartition("+ fairseq-train ")[2]
 
     @property
     def begun(self) -> bool:
-        """Whether there is anything of it."""
+        """True if the run has a folder or a record."""
         return self.folder.exists() or self.record.exists()
 
     def sentences(self) -> dict[str, int]:
@@ -195,13 +194,13 @@ class Run:
         return self.out / self.family.data.replace("{trees}", self.system.trees or self.plan.default_trees)
 
     def hashes(self) -> dict[str, str]:
-        """SHA-256 of what the run is trained on, by file. Raises PlanError: a file is missing."""
-        # of raw text, not the perturbed trees of others
+        """SHA-256 of the training data, by file. Raises PlanError: a file is missing."""
+        # for raw text, without the perturbed trees of other systems
         others = set(PERTURBED) - {self.system.trees} if self.plan.corpus else ()
         return hashes(self.out, [pattern for pattern in self.plan.hashed if Path(pattern).parts[0] not in others])
 
     def train_command(self) -> list[str]:
-        """fairseq-train with all options."""
+        """The call of fairseq-train, with all options."""
         family = self.family
         command = ["fairseq-train", str(self.data), "--user-dir", str(USER_DIR), *_SHARED, *self.device]
         command += shlex.split(family.train.replace("{updates}", str(family.max_updates)))
@@ -212,23 +211,23 @@ class Run:
         return [*command, "--no-epoch-checkpoints", "--save-dir", str(self.folder / "checkpoints")]
 
     def generate_command(self, subset: str) -> list[str]:
-        """fairseq-generate for a subset of the data, with the best checkpoint."""
+        """The call of fairseq-generate for a subset of the data, with the best checkpoint."""
         command = ["fairseq-generate", str(self.data), "--user-dir", str(USER_DIR), *self.device]
         command += ["--gen-subset", subset, "--path", str(self.checkpoint)]
         return [*command, *shlex.split(self.family.generate)]
 
     def commands(self) -> dict[str, str]:
-        """What a record says of how it was made."""
+        """The commands that a record stores, without paths of this machine."""
         valid = self.generate_command(self.plan.splits["valid"].subset)
         return {"train": self.relative(self.train_command()), "generate": self.relative(valid)}
 
     @property
     def checkpoint(self) -> Path:
-        """The best one on the validation set, with which everything is translated."""
+        """The checkpoint that is best on the validation set, which translates all splits."""
         return self.folder / "checkpoints" / "checkpoint_best.pt"
 
     def relative(self, command: list[str]) -> str:
-        """A command without the paths of this machine."""
+        """A command as text for a shell, with paths relative to the checkout and to $OUT."""
         places = {str(USER_DIR): "./fairseq_syntax", str(self.out): _OUT, str(CHECKOUT): "."}
         for path, name in places.items():
             command = [word.replace(path, name) for word in command]
@@ -237,11 +236,11 @@ class Run:
     # --- steps --------------------------------------------------------------------------------------------------------
 
     def finish(self) -> None:
-        """Do all that is left to do.
+        """Do all remaining steps: train, translate, score, record.
 
         Raises:
-            RunError: a command failed.
-            PlanError: the run was begun with other settings.
+            RunError: a command fails.
+            PlanError: the run began with other settings or data.
         """
         from ..decoding.search import write_search  # with fairseq, which takes seconds
 
@@ -257,13 +256,13 @@ class Run:
         self._write(translating)
 
     def _check_beginning(self) -> None:
-        """Keep what the run began with; PlanError if it goes on with something else."""
+        """Store the settings and data of a new run; raise PlanError if a resumed run has others."""
         advice = f"restore the options of {self.system.name} in {self.plan.path}, and --gpu as it was"
-        self._keep("command.txt", self.relative(self.train_command()) + "\n", "other settings", advice)
+        self._require_same("command.txt", self.relative(self.train_command()) + "\n", "other settings", advice)
         data = "".join(f"{digest}  {name}\n" for name, digest in self.hashes().items())
-        self._keep("data.sha256", data, "other data", "put them back")
+        self._require_same("data.sha256", data, "other data", "put them back")
 
-    def _keep(self, name: str, now: str, what: str, advice: str) -> None:
+    def _require_same(self, name: str, now: str, what: str, advice: str) -> None:
         path = self.folder / name
         if not path.exists():
             with written(str(path)) as file:
@@ -272,7 +271,7 @@ class Run:
             raise PlanError(f"{self.folder}: begun with {what} ({name}); remove the folder to start over, or {advice}")
 
     def _translate(self, subset: str, goal: Path) -> None:
-        """Write translations of a subset in its order, unless they are there and the command has not changed."""
+        """Write the translations of a subset in its order, unless the same command has written them already."""
         command = self.generate_command(subset)
         made_by, asked = goal.with_suffix(".command"), self.relative(command) + "\n"
         if not made_by.exists() or made_by.read_text(encoding="utf8") != asked:
@@ -292,7 +291,7 @@ class Run:
     def _write(self, translating: float) -> None:
         """Write the translations, and then the record.
 
-        Raises RunError: another machine, which may share the folder, has written a record: it stays as it is.
+        Raises RunError: another process, perhaps on another machine, has written a record, which is kept.
         """
         log, ends = read_log(self.folder / "train.log"), "schedule" if self.family.annealed else "cap"
         record = {
@@ -323,19 +322,19 @@ class Run:
 
 
 def read_records(plan: Plan, results: Path) -> list[dict]:
-    """The records of an experiment in a folder of results, in its order.
+    """Read the records of an experiment from a folder of results, in the order of its runs.
 
-    Raises PlanError: one cannot be read, is of a run that the experiment does not have, or was made by other commands.
+    Raises PlanError: a record is wrong, is of a run that is not in the plan, or was made with other commands or data.
     """
     runs = {run.record: run for run in (Run(plan, *run, Path("/OUT"), results, ()) for run in plan.runs())}
     for path in sorted(results.glob("[!.]*.json")):
         if path not in runs:
             raise PlanError(f"{path}: {plan.path} has no such run; add it there, or remove the record")
-    found = {path: load(path) for path in runs if path.exists()}
-    of_data: dict[str, tuple[str, Path]] = {}
-    for path, record in found.items():
+    records = {path: read_run(path) for path in runs if path.exists()}
+    digests: dict[str, tuple[str, Path]] = {}
+    for path, record in records.items():
         for name, digest in record["sha256"].items():
-            first, where = of_data.setdefault(name, (digest, path))
+            first, where = digests.setdefault(name, (digest, path))
             if digest != first:
                 raise PlanError(
                     f"{path}: trained on another {name} than {where} (sha256); remove the record of the older data"
@@ -351,12 +350,12 @@ def read_records(plan: Plan, results: Path) -> list[dict]:
                 f"{path}: {plan.path} has changed since ({'; '.join(differing)}); restore it, or remove the record to "
                 "run it again"
             )
-    return list(found.values())
+    return list(records.values())
 
 
-def load(path: Path) -> dict:
-    """The record of a run. Raises ValueError if the file is not one, or of another run than its name says."""
-    record = read_json(path, Record, "remove it to run it again")
+def read_run(path: Path) -> dict:
+    """Read the record of a run. Raises ValueError: it is no record, or is of another run than its name says."""
+    record = read_json(path, RunRecord, "remove it to run it again")
     name = f"{record['system']}-{record['seed']}"
     if path.stem != name:
         raise PlanError(f"{path}: the record is of {name}; give the file its name, or leave it out")

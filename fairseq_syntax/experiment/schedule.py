@@ -1,4 +1,4 @@
-"""The runs of an experiment: which are left, and some of them at a time."""
+"""Choice of the runs of an experiment, and their execution, several at a time."""
 
 from collections.abc import Sequence
 from concurrent.futures import as_completed
@@ -7,13 +7,13 @@ from pathlib import Path
 from ..progress import progress_bar
 from .plan import Plan, PlanError
 from .records import environment
-from .run import Interrupted, Run, at_once, held, load, logged, reason, say
+from .run import Interrupted, Run, at_once, held, logged, read_run, reason, say
 
 
 def chosen_runs(
     plan: Plan, out: Path, results: Path, only: Sequence[str] = (), device: tuple[str, ...] = ("--cpu",)
 ) -> list[Run]:
-    """The runs of an experiment, or those of the systems, or runs such as pascal-2, that `only` names.
+    """All runs of an experiment, or those of the systems or runs (such as pascal-2) that `only` names.
 
     Raises PlanError: there is no such run.
     """
@@ -28,15 +28,15 @@ def chosen_runs(
 def prepare_by_script(plan: Plan, out: Path, lock: int) -> None:
     """Make the data with the script of the plan. Raises RunError: it fails."""
     say(f"preparing the data: {plan.prepare}; its log: {out / 'prepare.log'}")
-    variables = {**environment(), "PYTHONSAFEPATH": "", "OUT": str(out)}  # its Python files may import their neighbours
+    variables = {**environment(), "PYTHONSAFEPATH": "", "OUT": str(out)}  # its Python files may import each other
     script = str(plan.path.resolve().parent / plan.prepare)
     logged(["bash", script], out / "prepare.log", env=variables, pass_fds=(lock,))
 
 
 def run_all(runs: Sequence[Run], jobs: int) -> dict[str, str]:
-    """Finish all runs without a record, `jobs` at a time; returns those that failed, and why.
+    """Finish all runs without a record, `jobs` at a time; returns name of a failed run -> reason.
 
-    A run that another process works at is left to that one.
+    Runs that another process is working on are skipped.
     """
     failed: dict[str, str] = {}
 
@@ -47,10 +47,10 @@ def run_all(runs: Sequence[Run], jobs: int) -> dict[str, str]:
             say(f"{run.name}: begun; its log: {run.folder / 'train.log'}")
             try:
                 run.finish()
-                say(f"{run.name}: done, valid BLEU {load(run.record)['scores']['valid']['BLEU']['score']:.1f}")
+                say(f"{run.name}: done, valid BLEU {read_run(run.record)['scores']['valid']['BLEU']['score']:.1f}")
             except Interrupted:
                 pass
-            except Exception as error:  # nobody else reads what a thread raises
+            except Exception as error:  # errors of a thread are read nowhere else
                 failed[run.name] = reason(error)
                 say(f"{run.name}: failed: {failed[run.name]}")
 

@@ -1,4 +1,4 @@
-"""The first file of an experiment: settings for a corpus of this size, and the systems that are asked for."""
+"""A new experiment.toml: settings for the size of the corpus, and the requested systems with their baselines."""
 
 import json
 import re
@@ -9,21 +9,21 @@ from pathlib import Path
 from ..data.text.languages import language_of
 from ..files import written
 from ..trees.text import read_lines
-from .corpus import check, text_of
-from .plan import NAME, Corpus, Plan, PlanError, Text, read_plan
+from .corpus import check, text_path
+from .plan import NAME, CorpusSettings, Plan, PlanError, TextSettings, read_plan
 
 
 @dataclass(frozen=True)
 class Size:
-    """What depends on the number of training pairs.
+    """Settings that depend on the number of training pairs.
 
     Fields:
-        pairs: up to so many.
-        merges: of subword-nmt, both sides together.
-        updates: of 2,048 tokens, on one core.
-        warmup: updates until the learning rate is highest.
-        dropout: of the Transformers.
-        validate: epochs between two validations.
+        pairs: largest number of pairs for which they hold.
+        merges: number of merges of subword-nmt, of both sides together.
+        updates: number of updates, of 2,048 tokens each, on one core.
+        warmup: number of updates until the learning rate is highest.
+        dropout: dropout of the Transformers.
+        validate: number of epochs between validations.
     """
 
     pairs: float
@@ -46,7 +46,7 @@ SIZES = (
 
 @dataclass(frozen=True)
 class Known:
-    """A system of `SYSTEMS`: its family, its options, and whether it reads trees, while it is trained at least."""
+    """A system of `SYSTEMS`: its family, its options, and whether it reads trees, at least in training."""
 
     family: str
     options: str
@@ -79,9 +79,9 @@ SYSTEMS = {
     "sdatt": Known("directed", "--arch sdatt", True),
     "chen17": Known("directed", "--arch chen17", True),
 }
-"""Systems that `experiment --systems` knows; others are added in the file."""
+"""Systems of `experiment --systems`; others can be added to the file."""
 BASELINES = {"transformer": "transformer", "recurrent": "nmt_lstm", "directed": "global_att"}
-"""Family -> the system that its others are compared with."""
+"""Family -> baseline with which its systems are compared."""
 _CONTROLS = {"linear": "the head of every word is the word before it", "random": "trees are random"}
 
 _FILE = """\
@@ -132,8 +132,8 @@ generate = "--beam 5 --max-len-a 1.5 --max-len-b 10 --batch-size 64 --remove-bpe
 """.replace("{validation}", _VALIDATION)
 
 
-def names_of_tests(prefixes: Sequence[str]) -> dict[str, str]:
-    """Names of test sets, those of their files -> prefixes. Raises PlanError: two have the same name."""
+def named_test_sets(prefixes: Sequence[str]) -> dict[str, str]:
+    """Name of each test set, which is that of its files -> prefix. Raises PlanError: two have the same name."""
     named = {Path(prefix).name: str(Path(prefix).resolve()) for prefix in prefixes}
     if len(named) < len(prefixes) or {"train", "valid"} & named.keys():
         raise PlanError("--test: give files with different names, other than train and valid")
@@ -141,12 +141,12 @@ def names_of_tests(prefixes: Sequence[str]) -> dict[str, str]:
 
 
 def with_rivals(systems: Sequence[str], controls: bool, parsed: bool) -> list[str]:
-    """The systems, each family's baseline before them, and with `controls` those without their syntax after each.
+    """The systems, each after the baseline of its family and, with `controls`, before its controls.
 
-    Raises PlanError: an unknown one, or one that needs trees where there is no parser.
+    Raises PlanError: a system is unknown, or needs trees though there is no parser.
     """
     free = ", ".join(name for name, known in SYSTEMS.items() if not known.parsed)
-    found: list[str] = []
+    names: list[str] = []
     for name in systems:
         if name not in SYSTEMS:
             raise PlanError(f"--systems {name}: choose from {', '.join(SYSTEMS)}; others are added in {NAME}")
@@ -155,35 +155,36 @@ def with_rivals(systems: Sequence[str], controls: bool, parsed: bool) -> list[st
             raise PlanError(
                 f"--systems {name}: learns from trees; give a --parser for the source, or choose from {free}"
             )
-        found += [BASELINES[known.family], name]
+        names += [BASELINES[known.family], name]
         if controls and known.parsed:
-            found += [f"{name}-{kind}" for kind in _CONTROLS]
-    return list(dict.fromkeys(found))
+            names += [f"{name}-{kind}" for kind in _CONTROLS]
+    return list(dict.fromkeys(names))
 
 
 def begin(folder: Path, corpus: dict, text: dict, systems: Sequence[str] = (), controls: bool = False) -> list[str]:
-    """Write the file of an experiment, or add systems to the one in its folder; returns what was done, for the user.
+    """Write experiment.toml, or add systems to an existing one; returns messages about what was done.
 
     Args:
-        folder: of the experiment, or a file like its experiment.toml.
-        corpus, text: fields of `Corpus` and of `Text`; what is not among them has its default, or stays.
-        systems: of `SYSTEMS`; none: pascal, or those of the file.
-        controls: those of the systems, too.
+        folder: folder of the experiment, or the path of such a file.
+        corpus, text: fields of `CorpusSettings` and `TextSettings`; others have their defaults, or stay as they are.
+        systems: names from `SYSTEMS`; empty for pascal, or for those in the file.
+        controls: whether to add controls of the systems, too.
 
-    Raises ValueError: the training text is not parallel, there is no such system, or the file is of another text;
-    FileNotFoundError: a text is not there.
+    Raises ValueError: the training text is not parallel, there is no such system, or the file has another text;
+    FileNotFoundError: a text is missing.
     """
     path = folder / NAME if folder.suffix != ".toml" else folder
     if not path.exists():
-        write_plan(path, Corpus(**corpus), Text(**{"parser": "stanza"} | text), systems or ["pascal"], controls)
+        text = TextSettings(**{"parser": "stanza"} | text)
+        write_plan(path, CorpusSettings(**corpus), text, systems or ["pascal"], controls)
         return [f"{path}: written; edit it to change what is trained"]
     plan = read_plan(path)
-    for given, own in ((corpus, plan.corpus), (text, plan.text)):
-        for name, value in given.items():
-            if (there := getattr(own, name, None)) != value:
+    for options, settings in ((corpus, plan.corpus), (text, plan.text)):
+        for name, value in options.items():
+            if (old := getattr(settings, name, None)) != value:
                 option = {"tests": "test"}.get(name, name.replace("_", "-"))
                 raise PlanError(
-                    f"--{option}: {path} has {name} = {_toml(there)}; leave the option out, edit the file before data "
+                    f"--{option}: {path} has {name} = {_toml(old)}; leave the option out, edit the file before data "
                     "are made, or name another folder"
                 )
     if not (systems or controls):
@@ -194,14 +195,14 @@ def begin(folder: Path, corpus: dict, text: dict, systems: Sequence[str] = (), c
     names = [name for name in with_rivals(asked, controls, plan.text.parser != "none") if name not in plan.systems]
     if not names:
         return []
-    pairs = sum(1 for _ in read_lines(text_of(plan.corpus.train, plan.corpus.source)))
+    pairs = sum(1 for _ in read_lines(text_path(plan.corpus.train, plan.corpus.source)))
     content = path.read_text(encoding="utf-8").rstrip("\n") + "\n"
     with written(str(path)) as file:
         file.write(content + _tables(names, _size(pairs), plan.text.joined, plan))
     return [f"{path}: added {', '.join(names)}"]
 
 
-def write_plan(path: Path, corpus: Corpus, text: Text, systems: Sequence[str], controls: bool) -> None:
+def write_plan(path: Path, corpus: CorpusSettings, text: TextSettings, systems: Sequence[str], controls: bool) -> None:
     """Write the file of a new experiment; see `begin`."""
     language = re.match("([a-z]{2,3})_", text.parser_model or "")
     if text.parser == "spacy" and language and language[1] not in (language_of(corpus.source).own, "xx"):
@@ -212,8 +213,8 @@ def write_plan(path: Path, corpus: Corpus, text: Text, systems: Sequence[str], c
     names = with_rivals(systems, controls, text.parser != "none")
     pairs = len(check(corpus)["train"])
     size, target = _size(pairs), language_of(corpus.target)
-    joined = language_of(corpus.source).script == target.script  # and so they have subwords in common
-    # without spaces between words, characters alone are thousands of pieces
+    joined = language_of(corpus.source).script == target.script  # in which case they share subwords
+    # without spaces between words, there are thousands of characters, which are pieces already
     merges = size.merges if target.spaced else max(size.merges, 4_000)
     settings = {name: value for name, value in asdict(text).items() if value}
     content = _FILE.format(
@@ -228,7 +229,7 @@ def write_plan(path: Path, corpus: Corpus, text: Text, systems: Sequence[str], c
 
 
 def _tables(names: Collection[str], size: Size, joined: bool, plan: Plan | None = None) -> str:
-    """Tables of systems, and of their families; controls have the options of their systems in the plan, if any."""
+    """TOML tables of systems and their families; a control has the options of its system in the plan, if there."""
     families = dict.fromkeys(SYSTEMS[name.partition("-")[0]].family for name in names)
     shared = "--share-all-embeddings" if joined else "--share-decoder-input-output-embed"
     more = {"shared": shared, "shared_all": "--share-all-embeddings " * joined, "size": size}
@@ -238,18 +239,18 @@ def _tables(names: Collection[str], size: Size, joined: bool, plan: Plan | None 
         if not plan or name not in plan.families
     )
     for name in names:
-        of, _, kind = name.partition("-")
-        known = plan.systems[of] if plan and of in plan.systems else SYSTEMS[of]
-        trees = kind or ("parser" if SYSTEMS[of].parsed else "")
+        system, _, kind = name.partition("-")
+        known = plan.systems[system] if plan and system in plan.systems else SYSTEMS[system]
+        trees = kind or ("parser" if SYSTEMS[system].parsed else "")
         settings = {"family": known.family, "options": known.options} | ({"trees": trees} if trees else {})
         content += f"\n[systems.{name}]" + (f"  # {_CONTROLS[kind]}" if kind else "") + f"\n{_settings(settings)}"
     return content
 
 
 def _toml(value: object) -> str:
-    """A value as in TOML, which is that of JSON but for tables."""
+    """A value in TOML, whose syntax is that of JSON except for tables."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{json.dumps(name)} = {_toml(each)}" for name, each in value.items()) + " }"
+        return "{ " + ", ".join(f"{json.dumps(name)} = {_toml(item)}" for name, item in value.items()) + " }"
     return json.dumps(value, ensure_ascii=False)
 
 

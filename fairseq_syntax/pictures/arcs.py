@@ -22,8 +22,8 @@ _LINE = 14.0  # points between lines of text
 _APART = 3.0  # points between labels, and between arcs at a word
 _ROUND = 6.0  # radius in points of the corners of an arc
 COLOUR, OTHER = "#0072b2", "#d55e00"
-"""Colours of arcs, and of those that another tree lacks; people who are colour-blind tell them apart."""
-_GIVEN = "0.35"
+"""Colours of arcs, and of arcs that another tree lacks; they differ for colour-blind readers, too."""
+_GREY = "0.35"
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Arc:
     gid: str  # gid of the line
     label_gid: str  # gid of the label
     width: float = 0.9  # line width in points
-    other: bool = False  # whether another tree, with which this one is compared, lacks it
+    other: bool = False  # whether the tree with which this one is compared lacks the arc
 
     @property
     def span(self) -> tuple[int, int]:
-        """The ends of the arc, the left one first; the dependent twice if it has no head."""
+        """Ends of the arc, the left one first; the dependent twice if there is no head."""
         head = self.dependent if self.head is None else self.head
         return min(self.dependent, head), max(self.dependent, head)
 
@@ -64,9 +64,9 @@ def levels(spans: Sequence[tuple[int, int]]) -> list[int]:
 
 
 class ArcPicture:
-    """Words with arcs, measured in points, to be drawn on any axis. Texts never overlap; the width grows with them.
+    """Words with arcs, laid out in points, for any axis. Texts never overlap; the width grows with them.
 
-    The first of the `lines`, with J entries each, has the words; further ones are in small print. With `below` None,
+    The first of the `lines`, of J entries each, holds the words; further ones are in small print. With `below` None,
     there is no room for arcs below the text.
     """
 
@@ -88,11 +88,11 @@ class ArcPicture:
                 gid = None if number else f"word-{i}"
                 axis.text(self.centres[i], -(0.5 + number) * _LINE, text, gid=gid, **small, **_CENTRED)
         _draw(axis, self._above, self.centres, 0.0, 1, COLOUR)
-        _draw(axis, self._below, self.centres, -_LINE * len(self.lines), -1, _GIVEN)
+        _draw(axis, self._below, self.centres, -_LINE * len(self.lines), -1, _GREY)
 
 
 def draw_arcs(lines: Sequence[Sequence[str]], above: Sequence[Arc], below: Sequence[Arc] | None):
-    """A matplotlib figure of an `ArcPicture` with these arguments; with `below`, a legend says which tree is which."""
+    """A matplotlib figure of an `ArcPicture` with these arguments; with `below`, a legend names the trees."""
     picture = ArcPicture(lines, above, below)
     figure = plt.figure(figsize=(picture.width / 72, picture.height / 72))
     picture.draw(figure.add_axes((0, 0, 1, 1)))
@@ -101,9 +101,9 @@ def draw_arcs(lines: Sequence[Sequence[str]], above: Sequence[Arc], below: Seque
             "model, in the given tree": dict(color=COLOUR),
             "model, not in the given tree": dict(color=OTHER, linestyle="--"),
         }
-        found = [any(arc.other is other for arc in above) for other in (False, True)]
-        drawn = {name: style for (name, style), any_arc in zip(signs.items(), found, strict=True) if any_arc}
-        drawn["given tree"] = dict(color=_GIVEN)
+        present = [any(arc.other is other for arc in above) for other in (False, True)]
+        drawn = {name: style for (name, style), is_drawn in zip(signs.items(), present, strict=True) if is_drawn}
+        drawn["given tree"] = dict(color=_GREY)
         lines = [Line2D([], [], linewidth=0.9, **style) for style in drawn.values()]
         style = dict(fontsize=_LABEL, frameon=False, ncols=len(drawn), handlelength=1.6, columnspacing=1.2)
         figure.legend(lines, drawn, loc="lower left", bbox_to_anchor=(0, 1), **style)
@@ -115,7 +115,7 @@ _CENTRED = dict(ha="center", va="center", parse_math=False)
 
 @dataclass(frozen=True)
 class _Placed:
-    """An arc with its level, and where it meets the middles of its words, in points to the right."""
+    """An arc with its level, and the offsets of its ends from the middles of their words, in points to the right."""
 
     arc: Arc
     level: int
@@ -124,11 +124,11 @@ class _Placed:
 
 
 def _placed(arcs: Sequence[Arc]) -> list[_Placed]:
-    """Arcs with their levels and ends: at each word, the outer arcs are the inner ones, so that none crosses
-    another in a projective tree.
+    """Arcs with their levels and offsets: at a word, higher arcs end nearer to its middle, so that no arcs of a
+    projective tree cross.
 
-    The only arc to a word arrives at its middle, unless it is below an arc that leaves the word on the same side. An
-    arc without a head is above all that meet or cover its dependent.
+    The only arc to a word ends at its middle, unless it is below an arc that leaves the word on the same side. An arc
+    without a head is above all arcs that meet or cover its dependent.
     """
     level = dict(
         zip(
@@ -166,42 +166,42 @@ def _placed(arcs: Sequence[Arc]) -> list[_Placed]:
 
 
 def _places(lines: Sequence[Sequence[str]], arcs: Sequence[_Placed]) -> tuple[np.ndarray, float]:
-    """The centres of the words, with room for texts and labels of arcs, and the width of the picture."""
+    """Centres of the words, with room for texts and labels of arcs, and width of the picture."""
     widths = np.max([text_widths(line, _FONT if i == 0 else _SMALL) for i, line in enumerate(lines)], axis=0)
-    for one in arcs:
-        for word, offset in ((one.arc.head, one.at_head), (one.arc.dependent, one.at_dependent)):
+    for placed in arcs:
+        for word, offset in ((placed.arc.head, placed.at_head), (placed.arc.dependent, placed.at_dependent)):
             if word is not None:
                 widths[word] = max(widths[word], 2 * abs(offset))
-    labels = text_widths([one.arc.label for one in arcs], _LABEL) + _APART
+    labels = text_widths([placed.arc.label for placed in arcs], _LABEL) + _APART
     # (left, right, least distance)
     apart = [(*pair, (widths[pair[0]] + widths[pair[1]]) / 2 + _GAP) for pair in pairwise(range(len(widths)))]
     roots = []
-    for one, label in zip(arcs, labels, strict=True):
-        if one.arc.head is None:
-            roots.append((one.arc.dependent, label))
+    for placed, label in zip(arcs, labels, strict=True):
+        if placed.arc.head is None:
+            roots.append((placed.arc.dependent, label))
         else:
-            apart.append((*one.arc.span, label + abs(one.at_head) + abs(one.at_dependent)))
+            apart.append((*placed.arc.span, label + abs(placed.at_head) + abs(placed.at_dependent)))
     apart += [(low, high, (a + b) / 2) for (low, a), (high, b) in pairwise(sorted(roots)) if low < high]
     centres = np.full(len(widths), _GAP) + widths / 2
     for low, high, distance in sorted(apart, key=lambda pair: pair[1]):
         if centres[low] + distance > centres[high]:
-            # all words from here on, for their distances are the least ones
+            # the words after it follow, because `apart` has the least distances of neighbours
             centres[high] = centres[low] + distance
     return centres, float(centres[-1] + widths[-1] / 2 + _GAP) if len(widths) else 0.0
 
 
 def _height(arcs: Sequence[_Placed]) -> float:
     """The height of all arcs and their labels."""
-    return _STEP * (max((one.level for one in arcs), default=0) + 0.9 * bool(arcs))
+    return _STEP * (max((placed.level for placed in arcs), default=0) + 0.9 * bool(arcs))
 
 
 def _draw(axis, arcs: Sequence[_Placed], centres: np.ndarray, base: float, side: int, colour: str) -> None:
     """Draw arcs from height `base`, upwards (`side` 1) or downwards (-1)."""
-    for one in arcs:
-        arc, top = one.arc, base + side * _STEP * one.level
-        end = centres[arc.dependent] + one.at_dependent
-        start = end if arc.head is None else centres[arc.head] + one.at_head
-        colour_of_arc = OTHER if arc.other else colour
+    for placed in arcs:
+        arc, top = placed.arc, base + side * _STEP * placed.level
+        end = centres[arc.dependent] + placed.at_dependent
+        start = end if arc.head is None else centres[arc.head] + placed.at_head
+        arc_colour = OTHER if arc.other else colour
         axis.add_patch(
             FancyArrowPatch(
                 path=_outline(start, end, base, top, side)
@@ -212,7 +212,7 @@ def _draw(axis, arcs: Sequence[_Placed], centres: np.ndarray, base: float, side:
                 linewidth=arc.width,
                 # matplotlib scales dashes by the width
                 linestyle=(0, (4 / arc.width, 2 / arc.width)) if arc.other else "-",
-                color=colour_of_arc,
+                color=arc_colour,
                 shrinkA=0,
                 shrinkB=0,
                 gid=arc.gid,
@@ -226,7 +226,7 @@ def _draw(axis, arcs: Sequence[_Placed], centres: np.ndarray, base: float, side:
 
 
 def _outline(start: float, end: float, base: float, top: float, side: int) -> Outline:
-    """Up from the start, along the top, and down to the end, with round corners."""
+    """Path up from the start, along the top, and down to the end, with round corners."""
     towards = 1 if end > start else -1
     radius = min(_ROUND, abs(end - start) / 2)
     corner = top - side * radius
@@ -252,7 +252,7 @@ def text_widths(texts: Sequence[str], size: float, weight: str = "normal") -> np
 def wrapped(
     texts: Sequence[str], size: float, width: float, gap: float, pad: float = 0.0, weight: str = "normal"
 ) -> Iterator[tuple[float, int]]:
-    """The middle in points, and the line, from 0, of each text, in lines of at most this width.
+    """Break texts into lines of at most `width` points; yields the middle of each text in points, and its line, from 0.
 
     Texts have `pad` points on either side, and stand `gap` points apart.
     """

@@ -13,13 +13,13 @@ NAME = 8
 CELL = 0.2
 """Size of a cell in inches, more than a line of a label, so that labels are always readable."""
 LARGEST = 100
-"""Most rows or columns of a heat map."""
+"""Largest number of rows or columns of a heat map."""
 _WIDEST = 10.0
 """Largest width in inches of a heat map whose columns have no labels."""
 
 
 class TooLarge(ValueError):
-    """A heat map could not be read."""
+    """A heat map has too many rows or columns to be readable."""
 
 
 def draw_heat_map(
@@ -55,7 +55,7 @@ def draw_attention(weights: np.ndarray, tokens: list[str], parents: np.ndarray |
 
 
 def _frame(figure, axes, parents: np.ndarray | None, name: str) -> None:
-    """Frame the parent of every row, and say what frames are."""
+    """Frame the parent of every row, and explain the frames in a legend."""
     if parents is None:
         return
     style = dict(fill=False, edgecolor=OTHER, linewidth=1.2)
@@ -67,7 +67,7 @@ def _frame(figure, axes, parents: np.ndarray | None, name: str) -> None:
 
 
 def _explain(figure, sign, text: str) -> None:
-    """A legend above the heat maps."""
+    """Add a legend above the heat maps."""
     figure.legend(
         [sign], [text], loc="outside upper left", fontsize=NAME, frameon=False, handlelength=1, handleheight=1
     )
@@ -82,7 +82,7 @@ def draw_positions(weights: np.ndarray, positions: np.ndarray, rows: list[str], 
     names = ["attends to"] if len(weights) == 1 else [f"directed head {h + 1} attends to" for h in range(len(weights))]
     figure, axes = _heat_maps(weights, rows, columns, "predicted", names)
     for h, axis in enumerate(axes):
-        # cells are centred on whole numbers
+        # cell j is centred on j
         style = dict(color=OTHER, marker="o", ms=3, lw=0.8, clip_on=False, zorder=3)
         [line] = axis.plot(positions[h] - 0.5, range(len(rows)), **style, gid=f"position-{h}")
     _explain(figure, line, "predicted position")

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 logger = logging.getLogger(__name__)
-# fairseq shows log messages of all libraries, even about the search for fonts
+# because fairseq shows log messages of all libraries, even about the search for fonts
 for _name in ("matplotlib", "fontTools"):
     logging.getLogger(_name).setLevel(logging.ERROR)
 
@@ -43,7 +43,7 @@ _VISIBLE |= dict.fromkeys((*range(0x80, 0xA0), *range(0xD800, 0xE000), 0x2028, 0
 
 
 def _choose_fonts() -> list[str]:
-    """The installed families of `FAMILIES`, including those missing in matplotlib's cached list."""
+    """Installed families of `FAMILIES`, including those that matplotlib's cached list lacks."""
     manager = font_manager.fontManager
     for path in set(font_manager.findSystemFonts()) - {str(entry.fname) for entry in manager.ttflist}:
         try:
@@ -82,20 +82,20 @@ def visible(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    """A token as shown in pictures: `visible`, and with ' for &apos;."""
+    """A token as drawn in pictures: `visible`, without HTML escapes such as &apos;."""
     return visible(html.unescape(text))
 
 
 @contextmanager
 def without_glyph_warnings() -> Iterator[None]:
-    """Silence matplotlib's many warnings about missing glyphs; `settled` has one message."""
+    """Silence matplotlib's warnings about missing glyphs, of which `set_fonts` gives a single one."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from", UserWarning)
         yield
 
 
 @cache
-def _font_of(character: str) -> str | None:
+def _find_font(character: str) -> str | None:
     """The first installed family with a glyph for a character, or None."""
     for family in _INSTALLED:
         if font_manager.get_font(font_manager.findfont(family)).get_char_index(ord(character)):
@@ -103,13 +103,13 @@ def _font_of(character: str) -> str | None:
     return None
 
 
-def settled(figure) -> None:
-    """Set the font families of all texts to those that the figure needs; warn about characters without a glyph."""
+def set_fonts(figure) -> None:
+    """Restrict the font families of all texts to those that the figure needs; warn about missing glyphs."""
     texts = figure.findobj(Text)
     used = {character for text in texts for character in text.get_text() if not character.isspace()}
-    families = {character: _font_of(character) for character in sorted(used)}
+    families = {character: _find_font(character) for character in sorted(used)}
     for text in texts:
-        # always the first one, for boxes; sans-serif is for viewers of SVG without these fonts
+        # the first family is needed for boxes; sans-serif is for viewers of SVG without these fonts
         text.set_fontfamily([name for name in _INSTALLED if name in (FAMILIES[0], *families.values())] + ["sans-serif"])
     missing = [character for character, family in families.items() if family is None]
     if missing:
@@ -135,7 +135,7 @@ def save_figure(figure, path: str | Path) -> None:
     path = Path(path)
     dpi = min(_DPI, _PIXELS / max(figure.get_size_inches()))
     try:
-        settled(figure)
+        set_fonts(figure)
         with without_glyph_warnings(), staged(path) as partial:
             figure.savefig(partial, bbox_inches="tight", dpi=dpi, metadata=NO_DATE.get(path.suffix.lower()))
     except OSError as error:

@@ -17,7 +17,7 @@ class GatedSentence:
     """A target sentence with the norms of the gate."""
 
     tokens: list[str]  # S pieces, EOS last
-    norms: np.ndarray  # (S,) Euclidean norm of the gate when each token is predicted, at most the root of its width
+    norms: np.ndarray  # (S,) Euclidean norm of the gate at each prediction, at most the square root of its width
     source: list[str]  # pieces of the source sentence, without EOS
 
     @property
@@ -46,7 +46,7 @@ def draw_gates(sentences: Sequence[GatedSentence]):
         for name, tokens, looks in (("source", sentence.source, source), ("translation", sentence.tokens, target)):
             if tokens:
                 places.append((name, 0.0, row, {"color": "0.45", "ha": "left", "fontsize": _SIZE - 2, "gid": "name"}))
-            # the source as running text: its words are not above those of the translation
+            # the source is running text, because its words are not aligned with those of the translation
             pad, gap = (0.0, _SIZE * 0.4) if looks is source else (_PAD, _PAD)
             for token, (middle, line), look in zip(
                 tokens, wrapped(tokens, _SIZE, _WIDTH - _NAMES, gap, pad, "bold"), looks, strict=True

@@ -20,7 +20,7 @@ class Variant:
         heads: J heads, 0-based, `ROOT` for roots; None without a tree.
         labels: J relations; `_` means no label.
         translation: words of the translation.
-        score: what is written after it.
+        score: text after the translation.
     """
 
     name: str
@@ -50,7 +50,7 @@ def draw_variants(words: Sequence[str], variants: Sequence[Variant]):
         list(wrapped([*variant.translation, variant.score], _SIZE, width - 2 * _GAP, _SIZE * 0.4))
         for variant in variants
     ]
-    lines = [1 + max((line for _, line in of_words), default=0) for of_words in places]
+    lines = [1 + max((line for _, line in row), default=0) for row in places]
     heights = [2 * _LINE + picture.height + _LINE * count for picture, count in zip(pictures, lines, strict=True)]
     height = sum(heights)
     figure = plt.figure(figsize=(width / 72, height / 72))
@@ -73,7 +73,7 @@ def draw_variants(words: Sequence[str], variants: Sequence[Variant]):
 
 
 def _differs(variants: Sequence[Variant], number: int) -> set[int]:
-    """The places of words of a translation that another translation lacks."""
+    """Positions of the words of a translation that another translation lacks."""
     own, places = variants[number].translation, set()
     for other in variants:
         blocks = SequenceMatcher(None, own, other.translation, autojunk=False).get_matching_blocks()

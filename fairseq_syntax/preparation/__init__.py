@@ -1,1 +1,1 @@
-"""Text, raw or in tokens, made into trees and data directories: what `parse` and `preprocess` do."""
+"""Preparation of text, raw or in tokens, for training: trees (`parse`) and data directories (`preprocess`)."""

@@ -1,4 +1,4 @@
-"""Data directories of text and trees, raw or prepared."""
+"""Data directories, from raw text or from pieces with their trees."""
 
 import logging
 import sys
@@ -14,18 +14,18 @@ from ..data.binarize import Options
 from ..data.preprocessing import Preprocessing, binarize_text
 from ..trees.conllu import MAX_WORDS
 from ..trees.subwords import SubwordType
-from .raw_text import RawText
+from .text import TextPreparation
 
 
-def options_of_fairseq(**changed) -> dict:
-    """The options of fairseq-preprocess with their defaults, but for those that are changed."""
+def preprocess_options(**changed) -> dict:
+    """Options of fairseq-preprocess: the defaults, except for those in `changed`."""
     return vars(fairseq_options.get_preprocessing_parser().parse_args([])) | changed
 
 
 def preprocess(
     options: Mapping,
     splits: Mapping[str, str],
-    text: RawText | None = None,
+    text: TextPreparation | None = None,
     folder: Path | None = None,
     *,
     subword_type: str | None = None,
@@ -39,15 +39,15 @@ def preprocess(
     """Make a data directory, as `fairseq-syntax preprocess` does.
 
     Args:
-        options: of fairseq-preprocess, by name.
-        splits: name of each split, as fairseq-preprocess has it -> prefix of its text.
-        text, folder: raw text of the splits, and where its pieces and trees are made; None for pieces with trees.
-        subword_type: of pieces; None for that of the raw text, or subword_nmt.
+        options: options of fairseq-preprocess, by name.
+        splits: name of each split in fairseq-preprocess -> prefix of its text.
+        text, folder: preparation of raw text, and folder for its pieces and trees; None for pieces with trees.
+        subword_type: type of the pieces; None for that of `text`, or subword_nmt.
         distances, allow_unparsed: see `Options`.
-        only_syntax: whether the data directory has the text already.
+        only_syntax: whether the data directory holds the text already.
         syntax_dicts, max_words, overwrite: see `Preprocessing`.
 
-    Raises ValueError, OSError: see `RawText.prepare` and `Preprocessing.run`; ChildProcessError: a worker was killed.
+    Raises ValueError, OSError: see `TextPreparation.prepare`, `Preprocessing.run`; ChildProcessError: a worker died.
     """
     recipe, prefixes = None, dict(splits)
     subword_type = subword_type or str(SubwordType.subword_nmt)

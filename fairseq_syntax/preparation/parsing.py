@@ -1,4 +1,4 @@
-"""Trees of tokenised text, by a parser, in a file that a killed run goes on with."""
+"""Parsing of tokenised text into a file of trees; a killed run can be resumed."""
 
 import os
 import re
@@ -26,7 +26,7 @@ _ESCAPED = re.compile("&(apos|quot|amp|lt|gt|#[0-9]+);")
 
 
 def shard_bounds(total: int, index: int, count: int) -> tuple[int, int]:
-    """The first line of a shard, 0-based, and the line after its last. Sizes of shards differ by at most one."""
+    """First line of a shard, from 0, and the line after its last. Sizes of shards differ by at most one."""
     return total * index // count, total * (index + 1) // count
 
 
@@ -40,16 +40,16 @@ def parse(
     chunk: int = 500,
     max_words: int = MAX_WORDS,
 ) -> None:
-    """Write the trees of a text, and resume an interrupted run.
+    """Parse a text and write its trees, or resume an interrupted run.
 
     Args:
         source, output: files; `-` is stdin or stdout.
         parser: parser of words.
-        settings: of the parser; only a run with equal settings is resumed.
+        settings: settings of the parser; a run is only resumed with equal settings.
         subword_type: segmentation of the text.
         shard: (i, n) for shard i of n, from 0.
-        chunk: sentences per call of the parser; what is resumed is whole chunks.
-        max_words: longest sentence.
+        chunk: number of sentences per call of the parser; a resumed run keeps whole chunks.
+        max_words: longest sentence to accept, in words.
 
     Raises TreeFormatError: a sentence is too long or cannot be parsed; OSError: a file cannot be read or written.
     """
@@ -85,7 +85,7 @@ def parse(
 
 
 def _check(path: str, name: str, subword_type: str, max_words: int) -> int:
-    """The number of lines of a text, called `name`, with warnings about words that no parser knows.
+    """Count the lines of a text, called `name` in messages, and warn about words that no parser knows.
 
     Raises TreeFormatError: a sentence is too long, or has other spaces than " ".
     """
@@ -106,7 +106,7 @@ def _check(path: str, name: str, subword_type: str, max_words: int) -> int:
 
 @contextmanager
 def _seekable(path: str) -> Iterator[str]:
-    """A path that can be read twice; stdin and pipes are copied to disk."""
+    """A path that can be read twice: that of a copy on disk for stdin and pipes."""
     is_stdin = path == STDIO
     if not is_stdin and (Path(path).is_file() or Path(path).is_dir() or not Path(path).exists()):
         yield path
@@ -120,7 +120,7 @@ def _seekable(path: str) -> Iterator[str]:
 
 
 def parser_settings(parser: str, options: ParserOptions) -> dict:
-    """The settings that trees depend on; files by name and checksum."""
+    """Settings on which the trees depend; files as name and checksum."""
     names = ("parser_language", "parser_model", "parser_tagger")
     settings = {name: value for name in names if (value := getattr(options, name))}
     files = {name: [Path(path).name, checksum(path)] for name, path in settings.items() if os.path.isfile(str(path))}
@@ -128,7 +128,7 @@ def parser_settings(parser: str, options: ParserOptions) -> dict:
 
 
 def _parsed(group: list[tuple[int, list[str]]], parser: Parser, bar: tqdm, name: str) -> list[Sentence]:
-    """The trees of some lines of the input, given by their numbers and words.
+    """Parse lines of the input, given as their numbers and words.
 
     A sentence that is too long for the parser gets no parse, with a warning.
     """

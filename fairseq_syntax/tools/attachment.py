@@ -51,7 +51,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def read_predicted(path: str, gold: list[Sentence], gold_path: str) -> list[list[int]]:
-    """Heads from a file of trees. Raises TreeFormatError unless they are over the words of the treebank."""
+    """Read heads from a file of trees. Raises TreeFormatError unless they are over the words of the treebank."""
     trees = list(read_conllu(path))
     if len(trees) != len(gold):
         raise TreeFormatError(
@@ -79,17 +79,17 @@ def _lower(words: Iterable[str]) -> list[str]:
 def attachment_tables(
     treebank, name: str, predicted: list[list[int]] | None, by_relation: bool, form: str
 ) -> list[str]:
-    """Tables of attachment scores of predicted trees, if any, and of the baselines; optionally also by relation."""
+    """Tables of attachment scores of the baselines and of predicted trees, if any; optionally also by relation."""
     from ..evaluate.treebank import TREES
 
-    scores_of = {name if key == TREES else key: scores for key, scores in treebank.scores(predicted).items()}
-    rows = [(system, *(scores[key] for key in ("DA", "UA", "UAS"))) for system, scores in scores_of.items()]
+    by_system = {name if key == TREES else key: scores for key, scores in treebank.scores(predicted).items()}
+    rows = [(system, *(scores[key] for key in ("DA", "UA", "UAS"))) for system, scores in by_system.items()]
     tables = [format_table(["system", "DA", "UA", "UAS"], rows, form)]
     if by_relation:
-        header = ["relation", "words", *(f"{score} {system}" for system in scores_of for score in ("DA", "UA"))]
-        columns = [scores["relations"] for scores in scores_of.values()]
+        header = ["relation", "words", *(f"{score} {system}" for system in by_system for score in ("DA", "UA"))]
+        columns = [scores["relations"] for scores in by_system.values()]
         rows = [
-            (relation, first["words"], *(of[relation][score] for of in columns for score in ("DA", "UA")))
+            (relation, first["words"], *(column[relation][score] for column in columns for score in ("DA", "UA")))
             for relation, first in columns[0].items()
         ]
         tables.append(format_table(header, rows, form))
@@ -107,13 +107,13 @@ def run(args: argparse.Namespace) -> None:
         predicted = read_predicted(args.predicted, gold, args.gold)
     elif args.path:
         from .latent_trees import Cutter, TreeInducer
-        from .models import load
+        from .loaded_model import load_model
 
-        loaded = load(args.path, args.data, args.cpu)
+        loaded = load_model(args.path, args.data, args.cpu)
         inducer = TreeInducer(loaded, args.decoder, args.evidence, args.batch_size)
         cutter = Cutter(loaded, args.subword_type)
         with progress_bar(total=len(gold), unit="sent") as bar:
-            graphs = inducer.graphs([cutter.of_words(s.forms, f"{args.gold}:{s.line}") for s in gold], bar)
+            graphs = inducer.graphs([cutter.cut_words(s.forms, f"{args.gold}:{s.line}") for s in gold], bar)
         name, predicted, note = loaded.architecture, [graph.heads for graph in graphs], inducer.note()
     treebank = Treebank(gold, args.min_words)
     if not treebank.scored:

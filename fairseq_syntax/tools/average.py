@@ -24,7 +24,7 @@ def average(inputs: list[str], output: str, first: int | None = None, last: int 
     from ..training.averaging import find_checkpoints, mean_of, write_checkpoint
 
     checkpoints = find_checkpoints(inputs, first, last)
-    # integers are those of the last
+    # newest first, because integers are not averaged but taken from the first
     parameters = mean_of(progress_bar([checkpoint.path for checkpoint in checkpoints[::-1]], unit="checkpoint"))
     write_checkpoint(output, parameters, [checkpoint.path for checkpoint in checkpoints])
     return checkpoints

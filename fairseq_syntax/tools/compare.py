@@ -28,13 +28,13 @@ _KINDS = ("length", "depth", "relation:NAME", "label:FILE")
 _NAMED = ("relation:", "label:")
 
 
-def scoring_of(args: argparse.Namespace) -> dict:
-    """Arguments of `compare` from the options of `add_systems`, `add_scores`, `add_buckets` and `add_chance`."""
-    same = ("reference", "source", "metrics", "lowercase", "tokenize", "remove_bpe", "by", "parse", "longest")
+def compare_arguments(args: argparse.Namespace) -> dict:
+    """Arguments of `compare`, from the options of `add_systems`, `add_scores`, `add_buckets` and `add_chance`."""
+    names = ("reference", "source", "metrics", "lowercase", "tokenize", "remove_bpe", "by", "parse", "longest")
     return {
         "systems": {name: {str(i): path for i, path in enumerate(files, 1)} for name, *files in args.system},
         "baselines": args.baseline or (),
-        **{name: getattr(args, name) for name in (*same, "trials", "seed")},
+        **{name: getattr(args, name) for name in (*names, "trials", "seed")},
         **{"minimum": args.min_bucket, "resamples": args.bootstrap},
     }
 
@@ -136,7 +136,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 def run(args: argparse.Namespace) -> None:
     from ..evaluate.comparison import compare, tables
 
-    content = compare(**scoring_of(args)).content
+    content = compare(**compare_arguments(args)).content
     if args.format == "json":
         print(json.dumps(content, ensure_ascii=False, indent=1))
     else:

@@ -70,10 +70,10 @@ def contrast(
     source_suffix: str = "",
     max_tokens: int = 4000,
 ):
-    """The `evaluate.contrast.Record` of a model's scores of minimal pairs.
+    """Score minimal pairs with a model; returns `evaluate.contrast.PairScores`.
 
     Args:
-        loaded: the model, from `models.load`.
+        loaded: model from `loaded_model.load_model`.
         pairs: pairs from `evaluate.minimal_pairs.read_pairs`.
         name: name of the system.
         score: `sum` or `mean` of token log-probabilities.
@@ -82,7 +82,7 @@ def contrast(
 
     Raises ValueError: the model does not translate, or a sentence is too long or cannot be parsed.
     """
-    from ..evaluate.contrast import Record
+    from ..evaluate.contrast import PairScores
 
     if loaded.task.target_dictionary is None:
         raise ValueError(
@@ -98,7 +98,7 @@ def contrast(
         max_tokens,
     )
     scores = (forced.total if score == "sum" else forced.mean).tolist()
-    record = Record(name or loaded.name, pairs.digest, score, scores[::2], scores[1::2], pairs.details)
+    record = PairScores(name or loaded.name, pairs.digest, score, scores[::2], scores[1::2], pairs.details)
     # unknown words can make both members of a pair equal to the model
     notes = (
         [f"{forced.unknown.sum() / forced.tokens.sum():.1%} of the tokens are unknown"] if forced.unknown.any() else []
@@ -111,11 +111,11 @@ def contrast(
 
 
 def contrast_trees(model, folder: str, name: str | None = None, max_tokens: int = 4000, **search):
-    """Translate and score pairs under both trees of each. Returns `evaluate.tree_pairs.TreePairs` and the pairs.
+    """Translate and score pairs under both trees of each; returns `evaluate.tree_pairs.TreePairs` and the pairs.
 
     Args:
         model: a `whatif.GivenTrees`.
-        folder: folder of pairs, see `evaluate.minimal_pairs.read_pairs`, with their trees.
+        folder: folder of pairs, see `evaluate.minimal_pairs.read_pairs`, and of their trees.
         name, max_tokens: see `contrast`.
         search: options of fairseq-generate: `beam`, `max_len_a`, `max_len_b`.
 
@@ -124,12 +124,12 @@ def contrast_trees(model, folder: str, name: str | None = None, max_tokens: int 
     from ..evaluate.minimal_pairs import read_pairs
     from ..evaluate.tree_pairs import TreePairs
     from .latent_trees import Cutter
-    from .models import encode_line, pieces_of, words_of
+    from .loaded_model import encode_line, join_words, to_pieces
 
     loaded, pairs = model.loaded, read_pairs(folder)
     places = [f"{pairs.source_path}:{number}" for number in range(1, len(pairs) + 1)]
     cutter, dictionary = Cutter(loaded), loaded.task.target_dictionary
-    cut = [cutter.of_line(text, place) for text, place in zip(pairs.sources, places, strict=True)]
+    cut = [cutter.cut_line(text, place) for text, place in zip(pairs.sources, places, strict=True)]
     both = zip(*(_read_trees(folder, kind, [words for words, _ in cut], places) for kind in _TREES), strict=True)
     encoded = [model.encode(source, tree) for (_, source), trees in zip(cut, both, strict=True) for tree in trees]
     members = [
@@ -144,10 +144,10 @@ def contrast_trees(model, folder: str, name: str | None = None, max_tokens: int 
     )
     scores = loaded.total_scores(sources, targets, max_tokens, 4).reshape(-1, 2, 2)
     best = loaded.translate(loaded.as_dataset(encoded), [len(ids) for ids in encoded], max_tokens, **search)
-    outputs = [pieces_of(dictionary, hyp["tokens"]) for hyp in best]
+    outputs = [to_pieces(dictionary, hyp["tokens"]) for hyp in best]
     pieces = [text.split() for texts in members for text in texts]
     refs, hyps = (
-        [" ".join(words_of(row, loaded.subword_type(None, target=True))[0]) for row in side]
+        [" ".join(join_words(row, loaded.subword_type(None, target=True))[0]) for row in side]
         for side in (pieces, outputs)
     )
     refs, hyps = ([side[i : i + 2] for i in range(0, len(side), 2)] for side in (refs, hyps))
@@ -155,7 +155,7 @@ def contrast_trees(model, folder: str, name: str | None = None, max_tokens: int 
 
 
 def _read_trees(folder: str, kind: str, words: list[list[str]], places: list[str]) -> list[Sentence]:
-    """The trees of one kind, for sources with these words and places.
+    """Read the trees of one kind, for sources with these words and places.
 
     Raises TreeFormatError: the file is missing, has other words, or has a sentence without a parse.
     """
@@ -178,7 +178,7 @@ def _read_trees(folder: str, kind: str, words: list[list[str]], places: list[str
 
 
 def _report(args: argparse.Namespace, record, tables) -> None:
-    """Write the record where --output says, and print the tables unless that is stdout."""
+    """Write the record to --output, and print the tables unless that is stdout."""
     if args.output:
         with written(args.output) as out:
             out.write(record.as_json())
@@ -187,15 +187,15 @@ def _report(args: argparse.Namespace, record, tables) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from ..evaluate.contrast import Record, check_records, columns_of, read_record, tables
+    from ..evaluate.contrast import PairScores, check_records, pair_columns, read_record, tables
 
     if args.both_trees:
         from ..evaluate.tree_pairs import tables as tree_tables
         from .whatif import GivenTrees
 
         model = GivenTrees(args.path, args.data, args.cpu)
-        record, pairs = contrast_trees(model, args.pairs, args.name, args.max_tokens, **verb.search_of(args))
-        _report(args, record, lambda: tree_tables(record, columns_of(pairs), args.format))
+        record, pairs = contrast_trees(model, args.pairs, args.name, args.max_tokens, **verb.search_options(args))
+        _report(args, record, lambda: tree_tables(record, pair_columns(pairs), args.format))
         return
     from ..evaluate.minimal_pairs import read_pairs
 
@@ -205,12 +205,12 @@ def run(args: argparse.Namespace) -> None:
     if records and records[0].digest != pairs.digest:
         raise ValueError(f"{args.beside[0]}: scores other pairs than {pairs.source_path}; give the same pairs")
     if args.path:
-        from .models import load
+        from .loaded_model import load_model
 
-        loaded = load(args.path, args.data, args.cpu)
+        loaded = load_model(args.path, args.data, args.cpu)
         name = args.name or loaded.name
         # refuses equal names before anything is scored
-        check_records([*records, Record(name, pairs.digest, args.score, [], [], pairs.details)])
+        check_records([*records, PairScores(name, pairs.digest, args.score, [], [], pairs.details)])
         loaded.choose_parser(args.parser, verb.parser_options(args))
         ends = args.source_prefix, args.source_suffix
         records.append(contrast(loaded, pairs, name, args.score, *ends, args.max_tokens))

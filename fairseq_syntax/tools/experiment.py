@@ -72,18 +72,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    given = [name for name in _TEXT if getattr(args, name)]
-    if given and len(given) < len(_TEXT) and not (args.folder / "experiment.toml").exists():
-        missing = next(name for name in _TEXT if name not in given)
-        parser.error(f"--{given[0]} begins an experiment; give --{missing}, too")
-    if given and args.source == args.target:
+    named = [name for name in _TEXT if getattr(args, name)]
+    if named and len(named) < len(_TEXT) and not (args.folder / "experiment.toml").exists():
+        missing = next(name for name in _TEXT if name not in named)
+        parser.error(f"--{named[0]} begins an experiment; give --{missing}, too")
+    if named and args.source == args.target:
         parser.error(f"--source and --target are both {args.source}: give two languages")
     if args.gpu and not (args.list or args.dry_run or args.report):
-        import torch  # which nothing else here needs
+        import torch  # takes a second
 
         if not torch.cuda.is_available():
             parser.error("--gpu: PyTorch finds no GPU here")
-    if given and args.folder.suffix == ".toml":
+    if named and args.folder.suffix == ".toml":
         parser.error(f"{args.folder}: name a folder for the new experiment")
 
 
@@ -94,8 +94,8 @@ def run(args: argparse.Namespace) -> None:
     experiment = Experiment(args.folder, args.output, args.results, args.trust, args.budget)
     if args.list or args.dry_run:
         left = [run for run in experiment.runs(args.only, args.gpu) if not run.record.exists()]
-        for each in left:
-            print(each.relative(each.train_command()) if args.dry_run else each.name)
+        for run in left:
+            print(run.relative(run.train_command()) if args.dry_run else run.name)
         return
     try:
         if not args.report:
@@ -116,19 +116,19 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _begin(args: argparse.Namespace) -> None:
-    given = {name: getattr(args, name) for name in _TEXT if getattr(args, name)}
-    if not (given or args.folder.is_file() or (args.folder / "experiment.toml").exists()):
+    options = {name: getattr(args, name) for name in _TEXT if getattr(args, name)}
+    if not (options or args.folder.is_file() or (args.folder / "experiment.toml").exists()):
         raise ValueError(
             f"{args.folder}: holds no experiment.toml; begin with --source, --target, --train, --valid, --test"
         )
     from ..experiment import begin, say
-    from ..experiment.plan import Text
-    from ..experiment.settings import names_of_tests
+    from ..experiment.plan import TextSettings
+    from ..experiment.settings import named_test_sets
 
-    corpus = given | {name: str(Path(given[name]).resolve()) for name in ("train", "valid") if name in given}
+    corpus = options | {name: str(Path(options[name]).resolve()) for name in ("train", "valid") if name in options}
     if tests := corpus.pop("test", None):
-        corpus["tests"] = names_of_tests(tests)
-    text = {option.name: value for option in fields(Text) if (value := getattr(args, option.name, None))}
+        corpus["tests"] = named_test_sets(tests)
+    text = {option.name: value for option in fields(TextSettings) if (value := getattr(args, option.name, None))}
     for line in begin(args.folder, corpus, text, args.systems, args.controls):
         say(line)
 

@@ -25,16 +25,16 @@ from ..files import staged_directory
 from . import verb
 
 COMPARED = 100
-"""Sentences of the validation set whose translations are scored before and after."""
+"""Number of sentences of the validation set whose translations both models score."""
 TOLERANCE = 1e-3
-"""Largest difference, in nats per token, that single precision explains; docs/serving.md has what was measured."""
+"""Largest difference, in nats per token, that single precision explains; docs/serving.md has measurements."""
 _SEARCH = {
     "beam": "beam_size",
     "lenpen": "length_penalty",
     "min_len": "min_decoding_length",
     "no_repeat_ngram_size": "no_repeat_ngram_size",
 }
-"""Options of fairseq's search, besides the longest translation, -> of CTranslate2's."""
+"""Search option of fairseq -> that of CTranslate2, except for the longest translation."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,12 +73,12 @@ def write_plain(loaded, folder: Path) -> None:
     arch = loaded.architecture.removeprefix("planted_")
     values |= {"arch": arch, "_name": arch, "user_dir": None, "data": "."}
     values |= {"task": "translation", "criterion": "label_smoothed_cross_entropy"}
-    values |= {"encoder_embed_path": None, "decoder_embed_path": None}  # where training began; not needed any more
+    values |= {"encoder_embed_path": None, "decoder_embed_path": None}  # only needed to start training
     values |= {"source_lang": task.cfg.source_lang, "target_lang": task.cfg.target_lang}
     groups = OmegaConf.to_container(convert_namespace_to_omegaconf(argparse.Namespace(**values)), enum_to_str=True)
     groups["model"] = values
     groups["generation"] |= loaded.search
-    # of training, nothing is kept
+    # without the state of training
     history = [{"criterion_name": "", "optimizer_name": "", "lr_scheduler_state": {}, "num_updates": 0}]
     state = {"args": None, "cfg": groups, "optimizer_history": history, "extra_state": {}}
     torch.save({**state, "model": loaded.model.state_dict()}, folder / "model.pt")
@@ -89,9 +89,9 @@ def write_plain(loaded, folder: Path) -> None:
 
 
 def write_served(loaded, folder: Path, quantization: str | None = None) -> None:
-    """Write a model that CTranslate2 translates with into a folder, by its own converter.
+    """Convert a model to CTranslate2 with that library's converter, into a folder.
 
-    Raises ValueError: that library has no such layers, or no such search.
+    Raises ValueError: CTranslate2 does not support a layer or a search option.
     """
     import torch
     from ctranslate2.converters import FairseqConverter
@@ -102,7 +102,7 @@ def write_served(loaded, folder: Path, quantization: str | None = None) -> None:
         write_plain(loaded, Path(plain))
         path = Path(plain, "model.pt")
         state = torch.load(path, weights_only=True)
-        # which the converter changes
+        # the converter changes `args`
         torch.save({**state, "args": argparse.Namespace(**state["cfg"]["model"])}, path)
         try:
             FairseqConverter(str(path), plain).convert(f"{plain}/served", quantization=quantization)
@@ -117,7 +117,7 @@ def write_served(loaded, folder: Path, quantization: str | None = None) -> None:
 def export(loaded, folder: Path, to: str, quantization: str | None = None) -> None:
     """Write a loaded model, and the recipe of its text, into a folder; see `write_plain` and `write_served`.
 
-    Raises ValueError: its network is none that these programs have.
+    Raises ValueError: these programs do not have its architecture.
     """
     from fairseq.models import ARCH_MODEL_NAME_REGISTRY
 
@@ -133,14 +133,14 @@ def export(loaded, folder: Path, to: str, quantization: str | None = None) -> No
 
 
 def compare(loaded, folder: Path, to: str) -> tuple[float, str]:
-    """The largest difference between scores by the loaded and by the exported model, in nats per token, and a message.
+    """Compare the exported with the loaded model: largest difference of scores in nats per token, and a message.
 
-    They score the loaded model's translations of the first sentences of the validation set. Raises ValueError: the set
+    Both score the loaded model's translations of the first sentences of the validation set. Raises ValueError: the set
     is damaged.
     """
-    import numpy as np  # which the help does not need
+    import numpy as np  # not at the top, because --help does not need it
 
-    from .models import load, pieces_of
+    from .loaded_model import load_model, to_pieces
 
     try:
         loaded.task.load_dataset("valid")
@@ -152,15 +152,15 @@ def compare(loaded, folder: Path, to: str) -> tuple[float, str]:
     sources = [dataset[number]["source"] for number in range(min(COMPARED, len(dataset)))]
     search = {"beam": 1, "max_len_a": 1.5, "max_len_b": 10}  # any translations will do
     best = loaded.translate(loaded.as_dataset(sources), [len(ids) for ids in sources], **search)
-    hyps = [each["tokens"].cpu() for each in best]
+    hyps = [hyp["tokens"].cpu() for hyp in best]
     if to == "ctranslate2":
         pieces = [
-            [pieces_of(loaded.task.src_dict, ids) for ids in sources],
-            [pieces_of(loaded.task.tgt_dict, h) for h in hyps],
+            [to_pieces(loaded.task.src_dict, ids) for ids in sources],
+            [to_pieces(loaded.task.tgt_dict, h) for h in hyps],
         ]
-        after = [sum(each.log_probs) for each in Served(folder, True, "default").translator.score_batch(*pieces)]
+        after = [sum(result.log_probs) for result in Served(folder, True, "default").translator.score_batch(*pieces)]
     else:
-        after = load(str(folder / "model.pt"), str(folder), cpu=True).total_scores(sources, hyps, 4000)
+        after = load_model(str(folder / "model.pt"), str(folder), cpu=True).total_scores(sources, hyps, 4000)
     lengths = np.array([len(ids) for ids in hyps])
     before, after = loaded.total_scores(sources, hyps, 4000) / lengths, np.array(after) / lengths
     worst = int(abs(before - after).argmax())
@@ -172,12 +172,12 @@ def compare(loaded, folder: Path, to: str) -> tuple[float, str]:
 
 
 class Served:
-    """A folder that CTranslate2 translates with, which takes and gives what the hub interface does.
+    """A CTranslate2 model, with the methods of the hub interface.
 
     Args:
-        folder: from `write_served`.
-        cpu: whether to leave a GPU alone.
-        on_cpu: number format there; "default" is that of the folder.
+        folder: folder from `write_served`.
+        cpu: whether to use the CPU even if there is a GPU.
+        on_cpu: number format on a CPU; "default" is that of the folder.
     """
 
     def __init__(self, folder: str | Path, cpu: bool = False, on_cpu: str = "int8"):
@@ -193,41 +193,41 @@ class Served:
         self.max_positions = tuple(config.get("max_positions", (1024, 1024)))  # EOS included, as in the hub
 
     def encode(self, lines: Sequence[str]) -> list[list[str]]:
-        """The pieces of lines, raw ones if there is a recipe, and EOS."""
+        """The pieces of each line, with EOS; lines are raw text if there is a recipe."""
         encode = self.recipe.source.encode if self.recipe else str
         return [[*encode(line).split(), "</s>"] for line in lines]
 
     def decode(self, pieces: Sequence[str]) -> str:
-        """The line of the pieces of a translation."""
+        """The text of a translation in pieces."""
         line = " ".join(pieces)
         return self.recipe.target.decode(line) if self.recipe else line
 
     def generate(self, sources: Sequence[Sequence[str]], **search) -> list[list[dict]]:
-        """The best hypotheses of sentences, by the model's own search or another, as the hub interface gives them."""
+        """Best hypotheses of sentences, as the hub interface returns them; `search` overrides the model's options."""
         search = {"beam": 5, "max_len_a": 0, "max_len_b": 200, **self.generation, **search}
         longest = int(search["max_len_a"] * max(map(len, sources), default=0) + search["max_len_b"])
-        found = self.translator.translate_batch(
+        results = self.translator.translate_batch(
             [list(source[:-1]) for source in sources],
             max_batch_size=32,  # of similar lengths
             max_decoding_length=min(longest, self.max_positions[1] - 1),
             **{theirs: search[ours] for ours, theirs in _SEARCH.items() if ours in search},
         )
-        return [[{"tokens": each.hypotheses[0]}] for each in found]
+        return [[{"tokens": result.hypotheses[0]}] for result in results]
 
 
 def run(args: argparse.Namespace) -> None:
-    from .models import load
+    from .loaded_model import load_model
 
     verb.find_model(args)
     if Path(args.output).exists() and not args.overwrite:
         raise FileExistsError(f"{args.output}: exists already; give another name, or --overwrite to replace the folder")
-    loaded = load(args.path, args.data, cpu=True)
+    loaded = load_model(args.path, args.data, cpu=True)
     with staged_directory(args.output) as folder:
         export(loaded, folder, args.to, args.quantization)
-        apart, said = compare(loaded, folder, args.to)
+        apart, message = compare(loaded, folder, args.to)
         if not apart <= TOLERANCE and not args.quantization:
-            raise ValueError(f"{args.path}: {said}, more than rounding explains; nothing was written")
-    print(f"{args.output}: {said}", file=sys.stderr)
+            raise ValueError(f"{args.path}: {message}, more than rounding explains; nothing was written")
+    print(f"{args.output}: {message}", file=sys.stderr)
 
 
 main = verb.Verb(__doc__, add_arguments, run, check)

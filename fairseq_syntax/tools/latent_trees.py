@@ -24,19 +24,19 @@ from ..trees import word_scores
 from ..trees.conllu import UNPARSED, Sentence, read_conllu, without_parse
 from ..trees.spanning import DECODERS
 from ..trees.subwords import split_words, without_joiners
-from .models import Loaded, NothingToShow, encode_line, pieces_of
+from .loaded_model import LoadedModel, NothingToShow, encode_line, to_pieces
 from .verb import input_lines, input_name, is_conllu
 
 EVIDENCE = {"scores": ("arc_scores", "root_scores"), "marginals": ("arc_marginals", "root_marginals")}
-"""What trees are decoded from -> keys of arcs and roots in the output of `latent_heads`."""
+"""Evidence for decoding trees -> keys of arcs and roots in the output of `latent_heads`."""
 
 
 @dataclass(frozen=True)
 class CutSentence:
-    """A sentence as the model reads it."""
+    """A sentence in the pieces that the model reads."""
 
     pieces: list[str]  # T pieces, without EOS
-    word_of_token: list[int]  # word of each piece, 0-based
+    token_words: list[int]  # word of each piece, 0-based
     words: int  # number of words
     place: str  # file and line, for messages
 
@@ -54,67 +54,67 @@ class WordGraph:
 
 
 class Cutter:
-    """Segments words as a model reads them; for a parser trained with `--lgp-lowercase`, always in lower case.
+    """Segmentation of words into the pieces of a model; a parser with `--lgp-lowercase` gets lower case.
 
     Args:
-        subword_type: segmentation of text that comes in pieces; None for that of the model's data.
+        subword_type: type of pieces in the text, if it comes in pieces; None for that of the model's data.
     """
 
-    def __init__(self, loaded: Loaded, subword_type: str | None = None):
+    def __init__(self, loaded: LoadedModel, subword_type: str | None = None):
         task = loaded.task
         self.recipe = getattr(task, "text", None)
-        self.side = self.recipe.source if self.recipe else side_beside(task)
+        self.side = self.recipe.source if self.recipe else side_without_recipe(task)
         self.lowercase = self.side.lowercase or getattr(task.cfg, "lgp_lowercase", False)
         self.subword_type = loaded.subword_type(subword_type)
-        # the words of a treebank, spaces included; the dictionary of a translation model has none
+        # for a parser, words of a treebank are pieces, even with spaces; other dictionaries have no such words
         self.whole = task.target_dictionary is None
 
-    def of_words(self, words: list[str], place: str) -> CutSentence:
+    def cut_words(self, words: list[str], place: str) -> CutSentence:
         """Segment words."""
         pieces: list[str] = []
-        word_of_token: list[int] = []
+        token_words: list[int] = []
         for number, word in enumerate(words):
             word = word.lower() if self.lowercase else word
             # a word may contain spaces (10 000), or disappear in normalisation
             cut = [word] if self.whole else self.side.cut(word.split()).split() or [word]
             pieces += cut
-            word_of_token += [number] * len(cut)
-        return CutSentence(pieces, word_of_token, len(words), place)
+            token_words += [number] * len(cut)
+        return CutSentence(pieces, token_words, len(words), place)
 
-    def of_sentence(self, sentence: str | Sentence, place: str = "the sentence") -> tuple[Sentence, CutSentence]:
-        """A text, or words with their tree, as a sentence and as its input to the model."""
+    def cut_sentence(self, sentence: str | Sentence, place: str = "the sentence") -> tuple[Sentence, CutSentence]:
+        """Segment a text, or words with their tree; returns the sentence and its pieces."""
         if isinstance(sentence, Sentence):
-            return sentence, self.of_words(self.with_joiners(sentence), place)
-        words, source = self.of_line(sentence, place)
+            return sentence, self.cut_words(self.with_joiners(sentence), place)
+        words, source = self.cut_line(sentence, place)
         return without_parse(words), source
 
-    def of_line(self, line: str, place: str) -> tuple[list[str], CutSentence]:
-        """`of_tokens` of a line of text: raw text where the data have a recipe."""
+    def cut_line(self, line: str, place: str) -> tuple[list[str], CutSentence]:
+        """Segment a line: raw text if the data have a recipe, otherwise pieces, see `cut_tokens`."""
         if self.recipe is None:
-            return self.of_tokens(line.split(), place)
+            return self.cut_tokens(line.split(), place)
         [words] = self.recipe.source.words([line])
-        return without_joiners(words), self.of_words(words, place)
+        return without_joiners(words), self.cut_words(words, place)
 
     def with_joiners(self, sentence: Sentence) -> list[str]:
-        """The words of a tree as the model's data have them, where the tree says how its text was written."""
+        """The words of a tree, with the joiners of the model's data if a comment of the tree has its text."""
         text = [comment.partition("=")[2] for comment in sentence.comments if comment.startswith("# text =")]
         joined = add_joiners(normalize(text[0]), sentence.forms) if text and self.recipe else None
         return joined if joined and len(joined) == len(sentence) else sentence.forms
 
-    def of_tokens(self, tokens: list[str], place: str) -> tuple[list[str], CutSentence]:
-        """The words of a line of pieces, and the line as the model reads it.
+    def cut_tokens(self, tokens: list[str], place: str) -> tuple[list[str], CutSentence]:
+        """Join a line of pieces into words; returns the words, and the pieces as the model reads them.
 
         Raises TreeFormatError: the line ends inside a word.
         """
-        words, word_of_token = split_words(tokens, self.subword_type, place)
+        words, token_words = split_words(tokens, self.subword_type, place)
         pieces = [token.lower() for token in tokens] if self.lowercase else tokens
-        return words, CutSentence(pieces, word_of_token, len(words), place)
+        return words, CutSentence(pieces, token_words, len(words), place)
 
 
-def side_beside(task) -> Side:
-    """The segmentation of words for data without a recipe: whole, or by subword-nmt's codes in their folder.
+def side_without_recipe(task) -> Side:
+    """Settings of the source side for data without a recipe: subword-nmt codes of their folder, or whole words.
 
-    These are codes.LANGUAGE or codes. Words are in lower case if the dictionary has no capitals.
+    Files of codes are codes.LANGUAGE or codes. Words are lower-cased if the dictionary has no capitals.
     """
     dictionary, folder = task.source_dictionary, Path(utils.split_paths(task.cfg.data)[0])
     words = dictionary.symbols[dictionary.nspecial :]
@@ -126,7 +126,7 @@ def side_beside(task) -> Side:
 
 
 def nth(items: Iterable, number: int):
-    """The item with this number, from 0. Raises ValueError: there are fewer."""
+    """The item with an index, from 0. Raises ValueError: there are fewer items."""
     count = 0
     for count, item in enumerate(items, 1):
         if count == number + 1:
@@ -135,21 +135,21 @@ def nth(items: Iterable, number: int):
 
 
 def read_sentences(path: str, cutter: Cutter, collapse_ranges: bool = False) -> Iterator[tuple[Sentence, CutSentence]]:
-    """The sentences of a text, or of CoNLL-U according to the file's name, with their inputs to the model."""
+    """Read the sentences of a text, or of CoNLL-U if the file is so named, each with its pieces."""
     if is_conllu(path):
         for sentence in read_conllu(path):
             sentence = sentence.collapse_ranges() if collapse_ranges else sentence
-            yield cutter.of_sentence(sentence, f"{path}:{sentence.line}")
+            yield cutter.cut_sentence(sentence, f"{path}:{sentence.line}")
     else:
         for number, line in enumerate(input_lines(path), 1):
-            words, source = cutter.of_line(line, f"{input_name(path)}:{number}")
+            words, source = cutter.cut_line(line, f"{input_name(path)}:{number}")
             yield without_parse(words), source
 
 
-def read_split(loaded: Loaded, subset: str, cutter: Cutter) -> Iterator[tuple[Sentence, CutSentence]]:
-    """The source side of a split, with `<unk>` for unknown pieces, and with its trees.
+def read_split(loaded: LoadedModel, subset: str, cutter: Cutter) -> Iterator[tuple[Sentence, CutSentence]]:
+    """Read the source side of a split, with `<unk>` for unknown pieces, and with its trees.
 
-    The stored syntax tells the ends of words, if the split has it, because unknown pieces hide them.
+    Ends of words come from the stored syntax, if there is any, because unknown pieces hide them.
     """
     split, task, dictionary = loaded.load_split(subset), loaded.task, loaded.task.source_dictionary
     folder, pair = utils.split_paths(task.cfg.data)[0], (task.cfg.source_lang, task.cfg.target_lang)
@@ -157,33 +157,33 @@ def read_split(loaded: Loaded, subset: str, cutter: Cutter) -> Iterator[tuple[Se
     tags = {name: task.syntax_dictionary(name) for name in ("deprels", "upos")} if prefix else {}
     stored = {name: ArrayReader(f"{prefix}.{name}") for name in ("words", "heads", *tags)} if prefix else {}
     for i in range(len(split)):
-        pieces = pieces_of(dictionary, split.src[i])
+        pieces = to_pieces(dictionary, split.src[i])
         place = f"{subset}, sentence {i}"
         row = stored["words"][i] if stored else []
         if len(row) != len(pieces) + 1:
-            words, source = cutter.of_tokens(pieces, place)
+            words, source = cutter.cut_tokens(pieces, place)
             yield without_parse(words), source
             continue
-        of_token, heads = row[:-1].tolist(), stored["heads"][i].astype("int64").tolist()
-        words = _words_of_pieces(pieces, of_token, int(row[-1]))
+        token_words, heads = row[:-1].tolist(), stored["heads"][i].astype("int64").tolist()
+        words = _join_forms(pieces, token_words, int(row[-1]))
         named = [[tags[name][number] for number in stored[name][i].tolist()] for name in tags]
         tree = without_parse(words) if UNPARSED in heads else Sentence(words, heads, *named)
-        yield tree, CutSentence(pieces, of_token, len(words), place)
+        yield tree, CutSentence(pieces, token_words, len(words), place)
 
 
-def read_input(loaded: Loaded, cutter: Cutter, args) -> Iterator[tuple[Sentence, CutSentence]]:
-    """The sentences that --text, --input or --subset name; see `verb.add_sentences`."""
+def read_input(loaded: LoadedModel, cutter: Cutter, args) -> Iterator[tuple[Sentence, CutSentence]]:
+    """Read the sentences of --text, --input or --subset, see `verb.add_sentences`."""
     if args.text is not None:
-        return iter([cutter.of_sentence(args.text, "--text")])
+        return iter([cutter.cut_sentence(args.text, "--text")])
     if args.subset:
         return read_split(loaded, args.subset, cutter)
     return read_sentences(args.input, cutter, args.collapse_ranges)
 
 
-def _words_of_pieces(pieces: Sequence[str], word_of_piece: Sequence[int], count: int) -> list[str]:
-    """`count` words joined from their pieces, without the marks of subword_nmt and sentencepiece."""
+def _join_forms(pieces: Sequence[str], token_words: Sequence[int], count: int) -> list[str]:
+    """Join `count` words from their pieces, without the marks of subword_nmt and sentencepiece."""
     forms = [""] * count
-    for piece, word in zip(pieces, word_of_piece, strict=False):
+    for piece, word in zip(pieces, token_words, strict=False):
         forms[word] += piece.removesuffix("@@").removeprefix("▁")
     return without_joiners(forms)
 
@@ -192,13 +192,13 @@ def _words_of_pieces(pieces: Sequence[str], word_of_piece: Sequence[int], count:
 
 
 class TreeInducer:
-    """Decodes trees over words from a model's `latent_heads`, with a `TreeDecoder`, from scores or marginals.
+    """Decoder of trees over words from the scores or marginals of a model's `latent_heads`.
 
     Raises NothingToShow: the model has no latent trees. Its methods raise ValueError: a sentence is too long for the
     model, or there is no tree.
     """
 
-    def __init__(self, loaded: Loaded, decoder: str = "mst", evidence: str = "scores", batch_size: int = 64):
+    def __init__(self, loaded: LoadedModel, decoder: str = "mst", evidence: str = "scores", batch_size: int = 64):
         if not getattr(loaded.model, "has_latent_trees", False):
             raise NothingToShow(f"{loaded.path}: the architecture {loaded.architecture} has no latent trees")
         self.loaded = loaded
@@ -210,7 +210,7 @@ class TreeInducer:
         self.known = len(loaded.task.source_dictionary)
 
     def __call__(self, sources: list[CutSentence], bar: tqdm | None = None) -> list[list[int]]:
-        """The J heads of every sentence, 0-based, -1 for roots."""
+        """Heads (J,) of every sentence, 0-based, -1 for roots."""
         trees: list[list[int]] = [[] for _ in sources]
         for numbers, batch in self._through_model(sources, bar):
             for i, tree in zip(numbers, self._trees(batch, [sources[i] for i in numbers]), strict=True):
@@ -226,17 +226,17 @@ class TreeInducer:
         graphs = [WordGraph([], np.zeros((0, 1)))] * len(sources)
         for numbers, arrays in self._through_model(sources, bar):
             batch = [sources[i] for i in numbers]
-            marginals = _of_words(arrays, EVIDENCE["marginals"], batch)
+            marginals = _word_arcs(arrays, EVIDENCE["marginals"], batch)
             for i, heads, (arcs, roots) in zip(numbers, self._trees(arrays, batch), marginals, strict=True):
-                pieces = np.bincount(sources[i].word_of_token, minlength=sources[i].words)
+                pieces = np.bincount(sources[i].token_words, minlength=sources[i].words)
                 graphs[i] = WordGraph(heads, np.column_stack((roots, arcs)) / pieces[:, None])
         return graphs
 
     def _through_model(self, sources: list[CutSentence], bar: tqdm | None) -> Iterator[tuple[list[int], dict]]:
-        """Batches: the numbers of their sentences, and the model's `latent_heads` as arrays."""
+        """Yield batches: the indices of their sentences, and the arrays of the model's `latent_heads`."""
         dictionary = self.loaded.task.source_dictionary
         self.loaded.check_lengths([(len(s.pieces) + 1, 0) for s in sources], [s.place for s in sources])
-        # models that read the spelling of words can read unseen words
+        # models that read characters can read unseen words
         learn = getattr(self.loaded.task, "learn_source_words", None)
         if learn is not None:
             learn(source.pieces for source in sources)
@@ -262,9 +262,9 @@ class TreeInducer:
         return {name: values.cpu().numpy() for name, values in heads.items()}
 
     def _trees(self, arrays: dict[str, np.ndarray], sources: list[CutSentence]) -> list[list[int]]:
-        of_words = _of_words(arrays, self.names, sources)
+        scores = _word_arcs(arrays, self.names, sources)
         try:
-            return self.decode([arc for arc, _ in of_words], [root for _, root in of_words])
+            return self.decode([arcs for arcs, _ in scores], [roots for _, roots in scores])
         except ValueError as error:
             raise ValueError(
                 f"{self.loaded.path}: the scores allow no tree for {sources[0].place} and its batch ({error})"
@@ -280,12 +280,12 @@ class TreeInducer:
         )
 
 
-def _of_words(
+def _word_arcs(
     arrays: dict[str, np.ndarray], names: tuple[str, str], sources: list[CutSentence]
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The arcs (J, J) and roots (J,) of each sentence of a batch, summed over the pieces of words."""
+    """Arcs (J, J) and roots (J,) of each sentence of a batch, summed over the pieces of words."""
     arcs, roots, mask = (arrays[name] for name in (*names, "word_mask"))
     return [
-        word_scores.collapse_to_words(arcs[b][np.ix_(mask[b], mask[b])], roots[b][mask[b]], source.word_of_token)
+        word_scores.collapse_to_words(arcs[b][np.ix_(mask[b], mask[b])], roots[b][mask[b]], source.token_words)
         for b, source in enumerate(sources)
     ]

@@ -79,7 +79,7 @@ def linearize_corpus(
     subword_type: str = SubwordType.subword_nmt,
     symbol: str = "both",
 ) -> dict[str, int]:
-    """Write both sides of the corpus, or nothing if that fails; see --help for the arguments.
+    """Write both sides of a multi-task corpus, or nothing if that fails; see --help for the arguments.
 
     Returns `TRANSLATE` and `PARSE` -> number of pairs. Raises TreeFormatError: files do not match, or a tree is
     invalid.
@@ -127,7 +127,7 @@ def _pairs(streams: dict[str, Iterator]) -> Iterator[tuple[str, str, str]]:
 
 
 def _parsed_lines(source_path: str, subword_type: str) -> Iterator[tuple[str, str]]:
-    """Each line of the source and its linearised parse, which is empty if it has no parse."""
+    """Lines of the source, each with its linearised parse; that is empty without a parse."""
     advice = "parse the source with fairseq-syntax parse, or give --parses or --translate-only"
     trees = find_trees(f"{source_path}.conllu", advice)
     with explain_misfit(source_path):

@@ -55,28 +55,28 @@ def look(
     threshold: float = 0.1,
     **search,
 ) -> dict:
-    """Draw a model's view of a sentence: kind -> matplotlib figure.
+    """Draw pictures of a model's analysis of a sentence; returns kind -> matplotlib figure.
 
     Args:
-        model: a model from `models.load`, or the name of a bundled one, such as `agreement-dasa`.
-        sentence: text as the model reads it, words with their tree, or a `views.Shown`, for example from a split.
+        model: model from `loaded_model.load_model`, or name of a bundled one, such as `agreement-dasa`.
+        sentence: text as the model reads it, words with their tree, or a `Shown`, such as one from a split.
         kinds: names from `KINDS`; None for all that the model supports.
         decoder, evidence: decoder of the latent tree, see `latent_trees.TreeInducer`.
         threshold: lowest probability of arcs in the graph.
         search: options of fairseq-generate for the translation.
 
     Raises NothingToShow: the model does not support these kinds; ValueError: the sentence cannot be parsed, or is too
-    long. If all kinds are drawn, heat maps that could not be read are left out, with a warning.
+    long. If `kinds` is None, heat maps that are too large to read are left out, with a warning.
     """
     from ..pictures.attention_maps import TooLarge
     from .latent_trees import Cutter
-    from .models import NothingToShow, load
-    from .views import Shown, draw, show_sentence
+    from .loaded_model import NothingToShow, load_model
+    from .sentence_pictures import Shown, draw, show_sentence
 
-    loaded = load(model) if isinstance(model, str) else model
+    loaded = load_model(model) if isinstance(model, str) else model
     shown = sentence
     if not isinstance(sentence, Shown):
-        shown = show_sentence(loaded, *Cutter(loaded).of_sentence(sentence), **search)
+        shown = show_sentence(loaded, *Cutter(loaded).cut_sentence(sentence), **search)
     if not len(shown.sentence):
         raise ValueError("the sentence has no words; give another")
     figures, reasons = {}, []
@@ -99,7 +99,7 @@ def write_trees(inducer, sentences, output: str) -> None:
     from ..progress import progress_bar
 
     sentences = iter(sentences)
-    # many batches at once, so that each has sentences of similar length
+    # many batches at a time, so that each batch has sentences of similar length
     with written(output) as out, progress_bar(unit="sent") as bar:
         while chunk := list(islice(sentences, 64 * inducer.batch_size)):
             trees = inducer([source for _, source in chunk], bar)
@@ -167,15 +167,15 @@ def run(args: argparse.Namespace) -> None:
 
 def _run_model(args: argparse.Namespace) -> None:
     from .latent_trees import Cutter, TreeInducer, nth, read_input
-    from .models import load
-    from .views import Shown, highest_gates, show_sentence
+    from .loaded_model import load_model
+    from .sentence_pictures import Shown, highest_gates, show_sentence
 
     places = list(dict.fromkeys(args.sentence or [0]))
     drawn = args.draw or (None if args.output or args.tags else "look")
     pictures = [_path(drawn, place, kind) for place in places for kind in args.kind or KINDS] if drawn else []
     refuse_existing([args.output, *dict.fromkeys(pictures)], args.overwrite)
     verb.refuse_inputs([args.output, *pictures], [args.input])
-    loaded = load(args.path, args.data, args.cpu)
+    loaded = load_model(args.path, args.data, args.cpu)
     if args.subset and loaded.task.target_dictionary is None:
         raise ValueError(f"--subset {args.subset}: the data of {loaded.name} are treebanks; give --input FILE.conllu")
     if args.tags:
@@ -184,7 +184,7 @@ def _run_model(args: argparse.Namespace) -> None:
     cutter = Cutter(loaded, args.subword_type)
     sentences = read_input(loaded, cutter, args)
     if drawn:
-        # read as little as possible, so that a wrong number is refused soon
+        # read no more than necessary, so that a wrong number is refused early
         sentences = list(sentences if args.output else islice(sentences, max(0, *places) + 1))
         loaded.choose_parser(args.parser, verb.parser_options(args))
         for place in places:
@@ -196,11 +196,9 @@ def _run_model(args: argparse.Namespace) -> None:
                 batch = loaded.to_device(dataset.collater([dataset[place]]))
                 shown = Shown(sentence, source, batch, args.subword_type)
             else:
-                shown = show_sentence(loaded, sentence, source, args.subword_type, **verb.search_of(args))
-            one = (
-                ["heads" if loaded.task.target_dictionary is not None else "graph"] if _is_picture(args.draw) else None
-            )
-            kinds = args.kind or one
+                shown = show_sentence(loaded, sentence, source, args.subword_type, **verb.search_options(args))
+            default = ["heads" if loaded.task.target_dictionary is not None else "graph"]
+            kinds = args.kind or (default if _is_picture(args.draw) else None)
             figures = look(loaded, shown, kinds, args.decoder, args.evidence, args.threshold)
             _save(figures, drawn, place, args.overwrite)
     if inducer:
@@ -210,7 +208,7 @@ def _run_model(args: argparse.Namespace) -> None:
 
 
 def _path(path: str, place: int, kind: str) -> str:
-    """The path of a picture: the given one, or N-KIND.svg in the given folder."""
+    """Path of a picture: `path` itself, or N-KIND.svg if that is a folder."""
     return path if _is_picture(path) else str(Path(path, f"{place}-{kind}.svg"))
 
 

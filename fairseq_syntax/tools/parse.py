@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--input", default=STDIO, metavar="FILE", help="text, plain or .gz; - is stdin (default)")
     add("--output", default=STDIO, metavar="FILE", help="CoNLL-U; - is stdout (default), which cannot be resumed")
-    add_parsers(parser, of_model=False)
+    add_parsers(parser, with_model=False)
     add(
         "--subword-type",
         default=SubwordType.none.value,

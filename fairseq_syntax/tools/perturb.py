@@ -45,7 +45,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def _read(path: str) -> Iterator[Sentence]:
-    """The trees of a file, each with one root."""
+    """Read the trees of a file. Raises TreeFormatError: a tree has no root, or several."""
     name = input_name(path)
     with open_input(path) as lines:
         for start, block in read_blocks(lines, name):

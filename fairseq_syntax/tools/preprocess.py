@@ -85,7 +85,7 @@ def _add_raw_text(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="merges of subword_nmt, or pieces of sentencepiece, as --subword-type says (default: 8000)",
     )
-    add_parsers(group, of_model=False)
+    add_parsers(group, with_model=False)
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
@@ -117,7 +117,7 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 
 def _splits(args: argparse.Namespace) -> dict[str, str]:
-    """Name of each split, as fairseq-preprocess has it -> prefix of its text."""
+    """Name of each split in fairseq-preprocess -> prefix of its text."""
     splits = {"train": args.trainpref} if args.trainpref else {}
     for name, prefixes in (("valid", args.validpref), ("test", args.testpref)):
         splits |= {f"{name}{k or ''}": prefix for k, prefix in enumerate(prefixes.split(",") if prefixes else [])}
@@ -134,11 +134,11 @@ def run(args: argparse.Namespace) -> None:
         print(f"{args.check}: all right")
         return
     from ..preparation.data import preprocess
-    from ..preparation.raw_text import raw_text
+    from ..preparation.text import text_preparation
 
     splits, text = _splits(args), None
     if args.raw:
-        text = raw_text(
+        text = text_preparation(
             splits,
             args.source_lang,
             args.target_lang,
@@ -170,7 +170,7 @@ def run(args: argparse.Namespace) -> None:
 def check_data(data: str, languages: tuple[str, str] | None = None) -> tuple[list[str], list[str]]:
     """Verify a data directory, for one or all of its language pairs.
 
-    Returns a line about each split, and a message for each fault. Raises FileNotFoundError: the directory does not
+    Returns lines about the splits, and messages about faults. Raises FileNotFoundError: the directory does not
     exist or has no trees.
     """
     from ..data.checking import check_pair
@@ -186,14 +186,14 @@ def check_data(data: str, languages: tuple[str, str] | None = None) -> tuple[lis
         )
     lines, faults = [], []
     for pair in pairs:
-        of_pair = check_pair(path, *pair)
-        lines += of_pair[0]
-        faults += of_pair[1]
+        pair_lines, pair_faults = check_pair(path, *pair)
+        lines += pair_lines
+        faults += pair_faults
     return lines, faults
 
 
 def _languages(manifest: Path) -> tuple[str, str | None]:
-    """The languages of a manifest; names of languages may have hyphens."""
+    """Languages of a manifest, from its content, because language names may contain hyphens."""
     source, target = manifest.stem.split("-", 2)[1:]
     with suppress(ValueError, KeyError, TypeError, RecursionError):
         content = json.loads(manifest.read_text(encoding="utf-8"))
@@ -204,7 +204,7 @@ def _languages(manifest: Path) -> tuple[str, str | None]:
 
 
 def refuse_missing(argv: list[str] | None) -> None:
-    """Raise FileNotFoundError if data, text or trees that are named are not there: fairseq is not imported for that."""
+    """Raise FileNotFoundError if data, text or trees are missing, before fairseq is imported, which takes seconds."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     for option in ("-s --source-lang", "-t --target-lang", "--trainpref", "--validpref", "--testpref", "--check"):
         parser.add_argument(*option.split())
@@ -213,7 +213,7 @@ def refuse_missing(argv: list[str] | None) -> None:
     try:
         args, _ = parser.parse_known_args(argv)
     except argparse.ArgumentError:
-        return  # which is told with all options
+        return  # the complete parser prints the error
     if args.check and not Path(args.check).is_dir():
         raise FileNotFoundError(f"{args.check}: no such data directory; name the one that preprocessing wrote")
     for prefix in _splits(args).values() if args.source_lang and args.target_lang else ():

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..files import written
 from . import compare
-from .compare import add_buckets, add_chance, add_scores, add_systems, scoring_of
+from .compare import add_buckets, add_chance, add_scores, add_systems, compare_arguments
 from .verb import Verb, add_shared
 
 
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> None:
     from ..evaluate.comparison import compare
     from ..evaluate.report import page
 
-    compared = compare(**scoring_of(args))
+    compared = compare(**compare_arguments(args))
     with written(args.output) as file:
         file.write(page(compared, args.title or ", ".join(name for name, *_ in args.system)))
 

@@ -32,7 +32,7 @@ from . import verb
 
 logger = logging.getLogger(__name__)
 
-_LINES = 200  # that are translated together
+_LINES = 200  # lines that are translated together
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,33 +65,33 @@ def translate(
 
     Args:
         hub: from `from_pretrained` of a model.
-        lines: of a text, called `name` in messages.
-        together: lines that are read before their translations are written.
+        lines: lines of a text, called `name` in messages.
+        together: number of lines to read before their translations are written.
         search: options of fairseq-generate: `beam`, `max_len_a`, `max_len_b`; by default the model's own.
     """
     numbers, lines, longest = itertools.count(1), iter(lines), hub.max_positions[0]
-    while some := list(itertools.islice(lines, together)):
-        ids = iter(_encoded(hub, [line for line in some if normalize(line)]))
-        tokens = [next(ids) if normalize(line) else () for line in some]
-        fits = [each for each in tokens if not isinstance(each, TreeFormatError) and 0 < len(each) <= longest]
+    while batch := list(itertools.islice(lines, together)):
+        encoded = iter(_encoded(hub, [line for line in batch if normalize(line)]))
+        tokens = [next(encoded) if normalize(line) else () for line in batch]
+        fits = [ids for ids in tokens if not isinstance(ids, TreeFormatError) and 0 < len(ids) <= longest]
         hyps = iter(hub.generate(fits, **search) if fits else [])
-        for each in tokens:
+        for ids in tokens:
             number = next(numbers)
-            if isinstance(each, TreeFormatError):
-                logger.warning("%s:%d: not translated: %s", name, number, each)
+            if isinstance(ids, TreeFormatError):
+                logger.warning("%s:%d: not translated: %s", name, number, ids)
                 yield None
-            elif len(each) > longest:
-                what = "%s:%d: %d tokens, but the model reads at most %d; not translated: split the line"
-                logger.warning(what, name, number, len(each) - 1, longest - 1)
+            elif len(ids) > longest:
+                message = "%s:%d: %d tokens, but the model reads at most %d; not translated: split the line"
+                logger.warning(message, name, number, len(ids) - 1, longest - 1)
                 yield None
             else:
-                yield hub.decode(next(hyps)[0]["tokens"]) if len(each) else ""
+                yield hub.decode(next(hyps)[0]["tokens"]) if len(ids) else ""
 
 
 def _encoded(hub, lines: list[str]) -> list:
     """The token ids of each line, or the TreeFormatError of a line that cannot be parsed."""
     task = getattr(hub, "task", None)
-    # where trees of equal sentences are given out in turn, those of a call that fails would be skipped
+    # if equal sentences get the trees of a file in turn, a call that fails would skip trees
     alone = task is not None and task.required_inputs and getattr(task.live.parser, "in_turn", False)
     if len(lines) == 1 or not alone:
         try:
@@ -103,9 +103,9 @@ def _encoded(hub, lines: list[str]) -> list:
 
 
 def open_hub(data: str, paths: str, cpu: bool = False, **overrides):
-    """The hub interface of checkpoints, joined with colons, on a GPU if there is one and not `cpu`."""
+    """Load checkpoints, joined with colons, as a hub interface on `best_device`."""
     from ..hub import HubModel
-    from .models import best_device
+    from .loaded_model import best_device
 
     files = [os.path.abspath(path) for path in paths.split(os.pathsep)]
     for path in files:
@@ -133,7 +133,7 @@ def run(args: argparse.Namespace) -> None:
     lines = verb.input_lines(args.input) if not terminal else (line.rstrip("\n") for line in sys.stdin)
     together = 1 if terminal else _LINES
     name, left = verb.input_name(args.input), 0
-    translations = translate(hub, lines, name, together, **verb.search_of(args))
+    translations = translate(hub, lines, name, together, **verb.search_options(args))
     with written(args.output) as file, progress_bar(unit="sent", disable=args.output == STDIO) as bar:
         for line in translations:
             left += line is None

@@ -28,7 +28,7 @@ from ..trees.text import numbered_lines, open_text, refuse_trees, visible
 PICTURES = (".svg", ".png", ".pdf")
 """Suffixes of pictures."""
 TOKENIZERS = ["13a", "char", "flores101", "flores200", "intl", "ja-mecab", "ko-mecab", "none", "spBLEU-1K", "spm", "zh"]
-"""The tokenizers of sacrebleu, which takes too long to import for a list of names."""
+"""Tokenizers of sacrebleu; to import it for this list would take too long."""
 
 
 class Verb:
@@ -39,11 +39,11 @@ class Verb:
         add_arguments: adds options to a parser.
         run: does the work; raises ValueError or OSError for wrong data.
         check: exits with a usage message if options conflict.
-        new_parser: makes the parser, which may have options already.
-        quiet: whether to log warnings only; otherwise logging is not configured.
+        new_parser: creates the parser, which may have options already.
+        quiet: whether to log only warnings; otherwise logging is not configured.
         outputs: names of options with output files, which are only replaced with --overwrite.
-        before: raises OSError for arguments whose files are missing, before anything large is imported.
-        inputs: function of the options: files and folders that must be there, asked before anything large is imported.
+        before: function of the arguments that raises OSError if files are missing, before slow imports.
+        inputs: function of the options that returns the files and folders that must exist, checked before slow imports.
     """
 
     def __init__(
@@ -75,10 +75,10 @@ class Verb:
     def __call__(self, argv: list[str] | None = None) -> int:
         """Run the verb. Returns the exit status: 0, 1 for wrong data, 2 for wrong usage, 130 when interrupted."""
         open_closed_streams()
-        # independent of the locale; a StringIO has no encoding
+        # UTF-8 in any locale; a StringIO has no encoding
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8")
-        # what is written into a file or a pipe is left as it is
+        # only terminals need escapes
         out = VisibleText(sys.stdout) if sys.stdout.isatty() else sys.stdout
         with redirect_stdout(out), redirect_stderr(VisibleText(sys.stderr)):
             return self._call(argv)
@@ -109,9 +109,9 @@ class Verb:
 
 
 class VisibleText:
-    """A stream in which characters of files and names that a terminal would obey are shown as escapes.
+    """A stream that escapes control characters, which may come from files and names and which terminals obey.
 
-    Line ends and tabs are kept, and the carriage returns at the ends of what a progress bar writes.
+    Line ends and tabs are kept, and so are leading and trailing carriage returns, for progress bars.
     """
 
     def __init__(self, stream: IO[str]):
@@ -128,7 +128,7 @@ class VisibleText:
 
 
 def refuse_inputs(outputs: Sequence[str | None], values: Sequence) -> None:
-    """Raise ValueError if an output is a file that is among the values of options, or of their lists."""
+    """Raise ValueError if an output file is also among the values of other options."""
     named = [item for value in values for item in (value if isinstance(value, list) else [value])]
     files = [path for path in named if isinstance(path, str) and os.path.isfile(path)]
     for output in outputs:
@@ -137,19 +137,19 @@ def refuse_inputs(outputs: Sequence[str | None], values: Sequence) -> None:
 
 
 def open_closed_streams() -> None:
-    """Open standard streams that are closed (`2>&-`), which Python has as None, and whose numbers files would get.
+    """Open closed standard streams (`2>&-`) on /dev/null, so that no other file gets their file descriptors.
 
-    What goes to stderr is lost then. To read stdin or to write to stdout remains an error.
+    Output to a closed stderr is lost. Reading a closed stdin or writing to a closed stdout remains an error.
     """
     for name, mode in (("stdin", "w"), ("stdout", "r"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            # the lowest free number, which is that of the stream
+            # gets the lowest free file descriptor, which is that of the stream
             number = os.open(os.devnull, os.O_RDONLY if mode == "r" else os.O_WRONLY)
             setattr(sys, name, os.fdopen(number, "w", encoding="utf-8"))
 
 
 def exit_status(program: str, work: Callable[[], None]) -> int:
-    """Do the work. Returns 0; 1 for a ValueError or OSError, whose message is printed; 130 when interrupted."""
+    """Call `work`, and return 0; 1 after a ValueError or OSError, whose message is printed; 130 if interrupted."""
     try:
         work()
         sys.stdout.flush()
@@ -177,7 +177,7 @@ def exit_status(program: str, work: Callable[[], None]) -> int:
 
 
 def input_name(path: str) -> str:
-    """The name of an input in messages."""
+    """Name of an input in messages."""
     return "stdin" if path == STDIO else path
 
 
@@ -193,7 +193,7 @@ def open_input(path: str) -> Iterator[IO[str]]:
 
 
 def input_lines(path: str) -> Iterator[str]:
-    """The lines of a text, or of stdin (`-`), without line ends (LF or CRLF). Raises TreeFormatError: it is CoNLL-U."""
+    """Lines of a text, or of stdin (`-`), without line ends (LF or CRLF). Raises TreeFormatError: it is CoNLL-U."""
     with open_input(path) as lines:
         for number, line in numbered_lines(lines, input_name(path)):
             line = line.rstrip("\r\n")
@@ -300,7 +300,7 @@ def is_experiment(args: argparse.Namespace) -> bool:
 
 
 def check_model_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace, required: bool = True) -> None:
-    """As `check_checkpoint_arguments`, of an experiment, too: sets `args.experiment`."""
+    """`check_checkpoint_arguments`, unless DATA is an experiment; sets `args.experiment` to whether it is."""
     args.experiment = is_experiment(args)
     if args.experiment and args.path:
         parser.error(f"{args.data} is an experiment: give --system instead of --path, or its data directory")
@@ -311,7 +311,7 @@ def check_model_arguments(parser: argparse.ArgumentParser, args: argparse.Namesp
 
 
 def find_model(args: argparse.Namespace, ensemble: bool = False) -> None:
-    """Set data and checkpoint of an experiment. Raises ValueError: see `Experiment.model`."""
+    """Set data and checkpoint if DATA is an experiment. Raises ValueError: see `Experiment.model`."""
     from ..experiment import Experiment
 
     if args.experiment:
@@ -330,7 +330,7 @@ def add_format(parser: argparse.ArgumentParser, *more: str) -> None:
 
 
 def add_sentences(parser: argparse.ArgumentParser) -> None:
-    """Add --text, --input and --subset, one of which names sentences, and what belongs to them."""
+    """Add --text, --input and --subset, one of which must be given, with --collapse-ranges and --subword-type."""
     add = parser.add_argument
     add("--text", help="one sentence: raw text, or its tokens separated by spaces")
     add("--input", metavar="FILE", help="text, or CoNLL-U if it ends in .conllu, plain or .gz; - is text from stdin")
@@ -357,10 +357,10 @@ def add_scoring(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_parsers(parser: argparse.ArgumentParser, of_model: bool = True) -> None:
+def add_parsers(parser: argparse.ArgumentParser, with_model: bool = True) -> None:
     """Add the options of the parser; its default is that of the model's checkpoint, or stanza without a model."""
     add = parser.add_argument
-    default = None if of_model else "stanza"
+    default = None if with_model else "stanza"
     help = "parser of the source (default: that of the model's checkpoint or data, if there is one; stanza)"
     add("--parser", choices=list(find_parsers()), default=default, help=help)
     for option in fields(ParserOptions):
@@ -368,7 +368,7 @@ def add_parsers(parser: argparse.ArgumentParser, of_model: bool = True) -> None:
 
 
 def parser_options(args: argparse.Namespace) -> ParserOptions:
-    """The parser's options from those of `add_parsers`."""
+    """Options of the parser, from those of `add_parsers`."""
     return ParserOptions(**{option.name: getattr(args, option.name) for option in fields(ParserOptions)})
 
 
@@ -381,13 +381,13 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     add("--max-len-b", type=positive, metavar="B", help="see --max-len-a")
 
 
-def search_of(args: argparse.Namespace) -> dict:
-    """The search options from those of `add_search` that are given."""
+def search_options(args: argparse.Namespace) -> dict:
+    """Options of the search, from those of `add_search` that are set."""
     return {name: value for name in ("beam", "max_len_a", "max_len_b") if (value := getattr(args, name)) is not None}
 
 
 def number(text: str, most: float, what: str) -> float:
-    """A number from 0 to `most` for an option. Raises ArgumentTypeError: the text is not a `what`."""
+    """Type of an option for a number from 0 to `most`, called `what` in the message of ArgumentTypeError."""
     try:
         value = float(text)
     except ValueError:

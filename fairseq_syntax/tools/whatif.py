@@ -41,7 +41,7 @@ class Reading:
     Attributes:
         name: name in tables and pictures.
         tree: tree over the words; None without a parse.
-        free: whether it is the model's latent tree, which the model finds without being given one.
+        free: whether it is the model's latent tree, so that the model translates without a given tree.
         words: words of the translation.
         scores: natural log-probability of this translation under each of the trees.
         attention: (I, J) attention of target words to source words, see `word_attention`.
@@ -57,12 +57,12 @@ class Reading:
 
 @dataclass
 class WhatIf:
-    """A sentence under several trees, of which the first is the reference.
+    """A sentence under several trees, which are compared with the first.
 
     Attributes:
         words: words of the sentence.
         readings: one reading per tree.
-        notes: reasons why a change has no effect, for the user.
+        notes: messages about changes without effect.
     """
 
     words: list[str]
@@ -121,27 +121,27 @@ def _most(words: Sequence[str], reading: Reading) -> list[tuple[str, str, str]]:
 
 
 class GivenTrees:
-    """A model that follows given trees.
+    """A model that translates under given trees.
 
-    Models that read trees do so anyway, LISA as with `--lisa-gold-parses`; in models with latent trees, the given tree
+    Models that read trees do so anyway, and LISA with `--lisa-gold-parses`; in models with latent trees, the given tree
     replaces the distribution over heads (`clamped_by`).
 
     Args:
-        path, data, cpu: see `models.load`.
+        path, data, cpu: see `loaded_model.load_model`.
 
     Attributes:
         loaded: the model.
         latent: whether it has latent trees.
         tags_only: whether it only reads labels or tags of words, not heads.
 
-    Raises ValueError as `models.load` does, or if the model takes no dependency tree.
+    Raises ValueError as `loaded_model.load_model` does, or if the model takes no dependency tree.
     """
 
     def __init__(self, path: str, data: str | None = None, cpu: bool = False):
         from ..data.arrays import TAG_DICTIONARIES
-        from .models import load
+        from .loaded_model import load_model
 
-        self.loaded = load(path, data, cpu, lisa_gold_parses=True)
+        self.loaded = load_model(path, data, cpu, lisa_gold_parses=True)
         task, model = self.loaded.task, self.loaded.model
         reads = set(getattr(model, "syntax_inputs", ()))
         clamped = set(getattr(model, "clamped_by", ()))
@@ -162,14 +162,14 @@ class GivenTrees:
         Raises TreeFormatError: the model does not know a label.
         """
         from ..data.live_parsing import token_syntax
-        from .models import encode_line
+        from .loaded_model import encode_line
 
         task = self.loaded.task
         if tree is None or not tree.is_parsed:
             tree = without_parse([""] * source.words)
         task.learn_source_words([" ".join(source.pieces)])
         ids = encode_line(task.source_dictionary, source.pieces)
-        ids.syntax = token_syntax(tree, source.word_of_token, self._dictionaries)
+        ids.syntax = token_syntax(tree, source.token_words, self._dictionaries)
         return ids
 
     def notes(self, heads: Mapping[int, int], labels: Mapping[int, str], trees: Sequence[Sentence]) -> list[str]:
@@ -191,7 +191,7 @@ class GivenTrees:
         return messages
 
     def parse(self, sentence: Sentence, parser: str | None, options: ParserOptions, place: str) -> Sentence:
-        """Parse a sentence with this parser, or with that of the model's checkpoint.
+        """Parse a sentence with `parser`, or with that of the model's checkpoint.
 
         Raises TreeFormatError: it cannot be parsed.
         """
@@ -214,28 +214,28 @@ def whatif(
     options: ParserOptions | None = None,
     **search,
 ) -> WhatIf:
-    """Change the tree of a sentence, and compare translations, their scores and attention.
+    """Change the tree of a sentence, and compare the translations, scores and attention.
 
     Args:
         model: a model, or the name of a bundled one, such as `agreement-pascal`.
         sentence: text as the model reads it, words with their tree, or a `Sentence` with its `CutSentence`, see
             `latent_trees.read_sentences`.
-        heads: words -> their new heads, numbered from 1; 0 makes the root.
-        labels: words -> their new labels.
-        trees: CoNLL-U file, all of whose trees over the same words are compared, too.
+        heads: word -> new head, numbered from 1; 0 makes it the root.
+        labels: word -> new label.
+        trees: CoNLL-U file; its trees over the same words are compared, too.
         no_parse: whether to translate without a parse, too.
         subword_type: segmentation of the text; None for that of the model's data.
         parser, options: parser for a sentence without a tree; None for that of the model's checkpoint.
         search: options of fairseq-generate: `beam`, `max_len_a`, `max_len_b`.
 
-    Raises ValueError: the model takes no tree, or the sentence is too long for it; TreeFormatError: an edit does not
-    give a tree, or gives the same, or a file has no tree over these words.
+    Raises ValueError: the model takes no tree, or the sentence is too long for it; TreeFormatError: the edits make no
+    tree, or change nothing, or the file has no tree over these words.
     """
     from .latent_trees import Cutter
 
     model = GivenTrees(model) if isinstance(model, str) else model
     if not isinstance(sentence, tuple):
-        sentence = Cutter(model.loaded, subword_type).of_sentence(sentence)
+        sentence = Cutter(model.loaded, subword_type).cut_sentence(sentence)
     sentence, source = sentence
     if not len(sentence):
         raise TreeFormatError(f"{source.place}: the sentence has no words; give another")
@@ -255,7 +255,7 @@ def whatif(
 
 
 def _readings(model: GivenTrees, sentence: Sentence, source, parser: str | None, options: ParserOptions):
-    """The tree to be edited, preceded by the model's latent tree if it has one."""
+    """Readings of the model's latent tree, if it has one, and of the tree to be edited, which is the last."""
     if not model.latent:
         parsed = sentence if sentence.is_parsed else model.parse(sentence, parser, options, source.place)
         return [Reading("original", parsed)]
@@ -268,7 +268,7 @@ def _readings(model: GivenTrees, sentence: Sentence, source, parser: str | None,
 
 
 def _others(path: str, first: Sentence) -> list[Reading]:
-    """The trees of a file over the same words, without those equal to the first or to earlier ones."""
+    """Read the trees of a file over the words of `first`, without repetitions and `first` itself."""
     readings: list[Reading] = []
     seen = [(first.heads, first.deprels)]
     for tree in read_conllu(path):
@@ -284,8 +284,8 @@ def _others(path: str, first: Sentence) -> list[Reading]:
 
 
 def _translated(model: GivenTrees, source, trees: list[Reading], subword_type: str | None, search: dict):
-    """The readings with translations, scores and attention."""
-    from .models import pieces_of, words_of
+    """Complete readings with translations, scores and attention."""
+    from .loaded_model import join_words, to_pieces
     from .word_attention import word_attention
 
     loaded = model.loaded
@@ -297,16 +297,16 @@ def _translated(model: GivenTrees, source, trees: list[Reading], subword_type: s
     pairs = [(tree, hyp) for hyp in hyps for tree in encoded]
     scores = loaded.total_scores([tree for tree, _ in pairs], [hyp for _, hyp in pairs], 10**6)
     subword_type = loaded.subword_type(subword_type, target=True)
-    target = [words_of(pieces_of(loaded.task.target_dictionary, ids), subword_type) for ids in hyps]
+    target = [join_words(to_pieces(loaded.task.target_dictionary, ids), subword_type) for ids in hyps]
     rows = scores.reshape(len(hyps), -1).tolist()
     return [
         replace(
             reading,
             words=words,
             scores=row,
-            attention=word_attention(loaded, ids, hyp, source.word_of_token, of_target).numpy(),
+            attention=word_attention(loaded, ids, hyp, source.token_words, target_words).numpy(),
         )
-        for reading, ids, hyp, (words, of_target), row in zip(trees, encoded, hyps, target, rows, strict=True)
+        for reading, ids, hyp, (words, target_words), row in zip(trees, encoded, hyps, target, rows, strict=True)
     ]
 
 
@@ -377,7 +377,7 @@ def run(args: argparse.Namespace) -> None:
         args.subword_type,
         args.parser,
         verb.parser_options(args),
-        **verb.search_of(args),
+        **verb.search_options(args),
     )
     for note in result.notes:
         print(f"fairseq-syntax whatif: {note}", file=sys.stderr)

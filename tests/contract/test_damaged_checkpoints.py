@@ -70,7 +70,7 @@ def run(command, world, given, out):
         return PascalTransformerModel.from_pretrained(str(given.parent), given.name, str(world.bin))
     places = {"bin": world.bin, "text": world.text, "given": given, "out": out, "arch": arch, "folder": given.parent}
     name, *arguments = line.format(**places).split()
-    return commands.run(name, *arguments) if name.startswith("fairseq-") else program.load(name).main(arguments)
+    return commands.run(name, *arguments) if name.startswith("fairseq-") else program.verb_module(name).main(arguments)
 
 
 def examine(command, kind, world, tmp_path, capsys):

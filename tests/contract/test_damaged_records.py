@@ -5,10 +5,9 @@ import json
 import pytest
 from contract.command_lines import REPOSITORY
 
-from fairseq_syntax.evaluate.contrast import Record as Contrast
-from fairseq_syntax.evaluate.contrast import read_record
-from fairseq_syntax.evaluate.schemas import Run as Record
-from fairseq_syntax.experiment.run import load
+from fairseq_syntax.evaluate.contrast import PairScores, read_record
+from fairseq_syntax.evaluate.schemas import RunRecord
+from fairseq_syntax.experiment.run import read_run
 
 RUN = json.loads((REPOSITORY / "docs" / "results" / "agreement" / "pascal-1.json").read_text(encoding="utf8"))
 PAIRS = {"name": "a", "digest": "d", "measure": "sum", "details": {"a": ["1", "2"]}}
@@ -19,7 +18,7 @@ OTHERS += [{"correct": []}, {"correct": [], "incorrect": [], "details": {}}]
 
 
 @pytest.mark.parametrize(
-    ("name", "right", "kind", "read"), [("pascal-1", RUN, Record, load), ("pairs", PAIRS, Contrast, read_record)]
+    ("name", "right", "kind", "read"), [("pascal-1", RUN, RunRecord, read_run), ("p", PAIRS, PairScores, read_record)]
 )
 def test_what_is_damaged_is_named(name, right, kind, read, tmp_path):
     path = tmp_path / f"{name}.json"
@@ -37,4 +36,4 @@ def test_what_is_damaged_is_named(name, right, kind, read, tmp_path):
 def test_a_record_is_of_the_run_that_its_name_says(tmp_path):
     (tmp_path / "dasa-1.json").write_text(json.dumps(RUN))
     with pytest.raises(ValueError, match=r"dasa-1\.json: the record is of pascal-1; give the file its name"):
-        load(tmp_path / "dasa-1.json")
+        read_run(tmp_path / "dasa-1.json")

@@ -17,7 +17,7 @@ from fairseq.models.transformer import TransformerModel
 from fairseq.optim.fairseq_optimizer import FairseqOptimizer
 
 import fairseq_syntax
-from fairseq_syntax.cli.program import VERBS, load
+from fairseq_syntax.cli.program import VERBS, verb_module
 from fairseq_syntax.systems.latent_tree.reinforce import ReinforceTreeConfig, ReinforceTreeCriterion
 from fairseq_syntax.systems.lgp.decayed_sgd import DecayedSGD, DecayedSGDConfig
 from fairseq_syntax.systems.lgp.halve_on_drop import HalveOnDrop, HalveOnDropConfig
@@ -124,7 +124,7 @@ def test_an_option_has_one_name_and_one_wording():
     wordings: dict[str, set[str]] = {}
     dests: dict[str, set[str]] = {}
     for verb in set(VERBS) - {"preprocess"}:  # most of its options are fairseq's
-        for action in load(verb).main.build_parser()._actions:
+        for action in verb_module(verb).main.build_parser()._actions:
             for option in action.option_strings:
                 wordings.setdefault(option, set()).add(action.help)
                 dests.setdefault(option, set()).add(action.dest)

@@ -12,7 +12,7 @@ from integration.commands import DECODING
 
 from fairseq_syntax.evaluate.minimal_pairs import write_pairs
 from fairseq_syntax.tools import contrast, preprocess, translate, whatif
-from fairseq_syntax.tools.models import load
+from fairseq_syntax.tools.loaded_model import load_model
 from fairseq_syntax.trees.conllu import Sentence, format_sentence
 
 LANGUAGES = ["--source-lang", "en", "--target-lang", "de"]
@@ -131,7 +131,7 @@ def test_pairs_of_raw_text(raw, data, model, tmp_path):
     texts = zip(english, german, german[1:] + german[:1], strict=True)
     rows = [dict(zip(("source", "correct", "incorrect"), each, strict=True)) for each in texts]
     given = ["--path", str(folder / "checkpoint_last.pt"), "--cpu"]
-    recipe = load(given[1], str(data), cpu=True).task.text
+    recipe = load_model(given[1], str(data), cpu=True).task.text
     sides = {"source": recipe.source, "correct": recipe.target, "incorrect": recipe.target}
     plain = shutil.copytree(data, tmp_path / "data-bin")
     (plain / "text.json").unlink()
@@ -151,7 +151,7 @@ def test_work_is_not_done_twice(raw, data, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "text"
     shutil.copytree(data.parent / "text", folder)
     (folder / "test.de").unlink()
-    monkeypatch.setattr("fairseq_syntax.preparation.raw_text.load_parser", None)
+    monkeypatch.setattr("fairseq_syntax.preparation.text.load_parser", None)
     assert make(raw, tmp_path / "data-bin") == 0
     names = sorted(path.name for path in data.iterdir() if path.name != "preprocess.log")
     for name in names:
@@ -181,7 +181,7 @@ def test_other_data_are_refused(data, model, tmp_path):
     for wrong, what in ((other, "text recipe"), (swapped, "source dictionary")):
         message = f"trained on other data than {wrong}, with another .*{what}"
         with pytest.raises(ValueError, match=message):
-            load(str(folder / "checkpoint_last.pt"), str(wrong), cpu=True)
+            load_model(str(folder / "checkpoint_last.pt"), str(wrong), cpu=True)
     shutil.copytree(folder, tmp_path / "run")
     with pytest.raises(ValueError, match=f"checkpoint_last.pt: the model was {message}"):
         commands.train(swapped, tmp_path / "run", arch, "--task", "syntax_translation", "--max-update", 4, "-t", "de")

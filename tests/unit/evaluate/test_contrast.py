@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from fairseq_syntax.evaluate.contrast import Record, columns_of, groups_of, mcnemar, read_record
+from fairseq_syntax.evaluate.contrast import PairScores, mcnemar, pair_columns, pair_groups, read_record
 from fairseq_syntax.evaluate.minimal_pairs import Pairs, read_pairs, write_pairs
 
 
@@ -25,7 +25,7 @@ def test_mcnemar_is_a_binomial_test_of_the_pairs_on_which_two_differ(pairs):
 
 def record(correct, incorrect, name="a", **changed):
     values = {"name": name, "digest": "d", "measure": "sum", "details": {}} | changed
-    return Record(correct=correct, incorrect=incorrect, **values)
+    return PairScores(correct=correct, incorrect=incorrect, **values)
 
 
 def test_a_tie_is_wrong():
@@ -64,7 +64,7 @@ def test_groups():
         "kind": ["b", "a", "b", "a", "a", "a", "a"],
         "same": ["x"] * 7,
     }
-    found = groups_of(columns_of(Pairs(texts, texts, texts, details)))
+    found = pair_groups(pair_columns(Pairs(texts, texts, texts, details)))
     as_lists = {name: [(label, part.tolist()) for label, part in parts] for name, parts in found.items()}
     assert as_lists == {
         "distance": [("0", [0]), ("1", [1]), ("2-4", [2]), ("5-7", [3]), ("8-10", [4]), (">10", [5, 6])],
@@ -82,7 +82,7 @@ def test_columns_that_make_no_table_are_left_out():
         "far": [str(11 + i) for i in range(16)],
         "source words": ["3"] * 16,
     }
-    found = groups_of(columns)
+    found = pair_groups(columns)
     assert {name: [(label, len(part)) for label, part in parts] for name, parts in found.items()} == {
         "shift": [("<0", 4), ("0", 2), ("1", 2), ("2-4", 2), ("5-7", 2), (">10", 2), ("none", 2)],
         "change": [("-2", 2), ("-1", 2), ("0", 2), ("1", 8), ("none", 2)],

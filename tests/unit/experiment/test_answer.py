@@ -9,13 +9,13 @@ import pytest
 from sacrebleu.metrics import BLEU
 
 from fairseq_syntax.experiment.answer import MEASURED, answer, expectation
-from fairseq_syntax.experiment.plan import Corpus, Plan, read_plan
+from fairseq_syntax.experiment.plan import CorpusSettings, Plan, read_plan
 from fairseq_syntax.experiment.run import Run
 
 
 def expected(folder: Path, pairs: int, line: str) -> str:
     (folder / "train.en").write_text(f"{line}\n" * pairs, encoding="utf-8")
-    corpus = Corpus("en", "sw", str(folder / "train"), "valid", {})
+    corpus = CorpusSettings("en", "sw", str(folder / "train"), "valid", {})
     return "".join(expectation(Plan("toy", folder, (1,), {}, {}, corpus=corpus)))
 
 

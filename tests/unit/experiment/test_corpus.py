@@ -11,7 +11,7 @@ from sacrebleu.tokenizers import tokenizer_ja_mecab
 from fairseq_syntax import progress
 from fairseq_syntax.experiment import corpus as module
 from fairseq_syntax.experiment.corpus import check, check_needs, clean, doubts
-from fairseq_syntax.experiment.plan import Cleaning, Corpus, Family, Plan, Split, System, Text
+from fairseq_syntax.experiment.plan import Cleaning, CorpusSettings, Family, Plan, Split, SystemSettings, TextSettings
 
 PAIRS = [
     ("one two three", "eins zwei drei"),
@@ -48,7 +48,7 @@ def test_a_ratio_is_that_to_the_usual_one():
     assert len(kept) == 9 and left_out == {"length ratio": 1}
 
 
-def corpus_of(folder: Path, source: str = "en", target: str = "de", **texts: tuple[str, str]) -> Corpus:
+def corpus_of(folder: Path, source: str = "en", target: str = "de", **texts: tuple[str, str]) -> CorpusSettings:
     default = {
         "train": ("the dog sleeps\nthe cat eats\n", "der Hund schläft\ndie Katze frisst\n"),
         "valid": ("the dog eats\n", "der Hund frisst\n"),
@@ -57,7 +57,7 @@ def corpus_of(folder: Path, source: str = "en", target: str = "de", **texts: tup
     for name, sides in {**default, **texts}.items():
         for language, text in zip((source, target), sides, strict=True):
             (folder / f"{name}.{language}").write_text(text, encoding="utf-8")
-    return Corpus(source, target, str(folder / "train"), str(folder / "valid"), {"test": str(folder / "test")})
+    return CorpusSettings(source, target, str(folder / "train"), str(folder / "valid"), {"test": str(folder / "test")})
 
 
 def test_texts_are_read_normalized(tmp_path):
@@ -69,7 +69,7 @@ def test_texts_are_read_normalized(tmp_path):
 def test_a_text_that_is_used_twice_is_named(tmp_path):
     corpus = corpus_of(tmp_path)
     with pytest.raises(ValueError, match=r"train: is given as both train and test"):
-        check(Corpus("en", "de", corpus.train, corpus.valid, {"test": corpus.train}))
+        check(CorpusSettings("en", "de", corpus.train, corpus.valid, {"test": corpus.train}))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_texts_that_do_not_fit_are_named(languages, texts, said, tmp_path):
         check(corpus_of(tmp_path, *languages, **texts))
 
 
-def corpus_of_numbers(folder: Path, shift: int, first: int, lines: int = 1200) -> Corpus:
+def corpus_of_numbers(folder: Path, shift: int, first: int, lines: int = 1200) -> CorpusSettings:
     """Pairs that have numbers in common; from line `first` on, counted from 0, translations are shifted."""
     draw = random.Random(1)
     numbers = [" ".join(str(draw.randrange(50)) for _ in range(draw.randrange(1, 9))) for _ in range(lines + 1)]
@@ -113,7 +113,7 @@ def test_translations_that_are_shifted_by_a_line_are_found(tmp_path, shift, firs
 @pytest.mark.parametrize("target", "cs de eu fi fr hu ja ko tr".split())
 def test_real_text_is_not_shifted(real_data, target):
     folder = real_data / "libreoffice"
-    corpus = Corpus("en", target, *(str(folder / name) for name in ("valid", "test")), {})
+    corpus = CorpusSettings("en", target, *(str(folder / name) for name in ("valid", "test")), {})
     assert not list(doubts(corpus, check(corpus)))
 
 
@@ -144,8 +144,8 @@ def test_latin_1_is_named_with_its_line(tmp_path):
     ("change", "message"),
     [
         ({"tokenize": "ja-mecab"}, r"--tokenize ja-mecab: .*pip install"),
-        ({"text": Text(target_tokenizer="mosses")}, "tokenizer mosses: choose from words"),
-        ({"text": Text(parser="spacy", parser_model="no_such")}, "--parser-model no_such: spaCy .* cannot"),
+        ({"text": TextSettings(target_tokenizer="mosses")}, "tokenizer mosses: choose from words"),
+        ({"text": TextSettings(parser="spacy", parser_model="no_such")}, "--parser-model no_such: spaCy .* cannot"),
         ({}, "tokenize = '13a', but .* has no spaces: 'zh'"),
         ({"tokenize": "zh", "seeds": tuple(range(9))}, r"1\.1 GB are free, but runs take 1\.8; give another folder"),
     ],
@@ -154,7 +154,7 @@ def test_what_the_last_step_needs_is_asked_for_before_the_first(tmp_path, monkey
     monkeypatch.setattr(tokenizer_ja_mecab, "MeCab", None)
     monkeypatch.setattr(module.shutil, "disk_usage", lambda path: SimpleNamespace(free=2**30))
     corpus = corpus_of(tmp_path, test=("a\n", "这是一个很好的例子。\n"))
-    systems = {"transformer": System("transformer", "f", "")}
+    systems = {"transformer": SystemSettings("transformer", "f", "")}
     families = {"f": Family("--lr 1", "", 9)}
     plan = Plan("x", tmp_path / "x.toml", (1,), families, systems, corpus=corpus, tokenize="13a")
     with pytest.raises(ValueError, match=message):

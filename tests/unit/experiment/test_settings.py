@@ -7,19 +7,19 @@ import pytest
 from contract.command_lines import parse
 
 from fairseq_syntax.experiment.budget import Budget, fit_budget, minutes_left, read_budget, write_budget
-from fairseq_syntax.experiment.plan import NAME, Corpus, PlanError, Text, read_plan
+from fairseq_syntax.experiment.plan import NAME, CorpusSettings, PlanError, TextSettings, read_plan
 from fairseq_syntax.experiment.run import Run
 from fairseq_syntax.experiment.settings import SIZES, SYSTEMS, begin, with_rivals, write_plan
 
-PARSED = Text(parser="spacy", parser_model="en_core_web_sm")
+PARSED = TextSettings(parser="spacy", parser_model="en_core_web_sm")
 
 
-def corpus_of(folder: Path, pairs: int, target: str = "de") -> Corpus:
+def corpus_of(folder: Path, pairs: int, target: str = "de") -> CorpusSettings:
     for name, number in (("train", pairs), ("valid", 2), ("test", 3)):
         for language in ("en", target):
             lines = (f"{name} {language} {i}\n" for i in range(number))
             (folder / f"{name}.{language}").write_text("".join(lines), encoding="utf-8")
-    return Corpus("en", target, str(folder / "train"), str(folder / "valid"), {"test": str(folder / "test")})
+    return CorpusSettings("en", target, str(folder / "train"), str(folder / "valid"), {"test": str(folder / "test")})
 
 
 def runs_of(path: Path, out: Path) -> list[Run]:

@@ -86,10 +86,10 @@ def fonts(monkeypatch):
         installed = ["DejaVu Sans", *families]
         monkeypatch.setattr(figures, "_INSTALLED", installed)
         monkeypatch.setitem(plt.rcParams, "font.family", installed)
-        figures._font_of.cache_clear()
+        figures._find_font.cache_clear()
 
     yield only
-    figures._font_of.cache_clear()
+    figures._find_font.cache_clear()
 
 
 WORDS = ["日本語", "の", "한국어", "שלום", "كتاب", "a\u0301"]

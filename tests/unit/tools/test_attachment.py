@@ -5,7 +5,7 @@ import pytest
 
 from fairseq_syntax.tools import attachment, look
 from fairseq_syntax.tools.latent_trees import Cutter
-from fairseq_syntax.tools.models import load
+from fairseq_syntax.tools.loaded_model import load_model
 
 PUNCTUATED = """\
 1\tI\t_\tPRON\t_\t_\t2\tnsubj\t_\t_
@@ -72,8 +72,8 @@ def test_words_are_cased_as_the_model_was_trained(treebank, trained_parser, run,
     upper.write_text(upper.read_text().replace("DOG", "DOGZ").replace("THE", "THEZ"))
     run(*model, "--gold", upper)
     assert "are unknown to the model; the text must be segmented and cased as in training" in run.said
-    loaded = load(str(trained_parser()), str(treebank), cpu=True)
+    loaded = load_model(str(trained_parser()), str(treebank), cpu=True)
     loaded.task.source_dictionary.add_symbol("Dogs")
     for lowercase, expected in ((False, "The"), (True, "the")):
         loaded.task.cfg.lgp_lowercase = lowercase
-        assert Cutter(loaded).of_words(["The"], "x").pieces == [expected]
+        assert Cutter(loaded).cut_words(["The"], "x").pieces == [expected]

@@ -14,7 +14,7 @@ from integration import commands
 from fairseq_syntax.evaluate.minimal_pairs import write_pairs
 from fairseq_syntax.systems.pascal import PascalTransformerModel
 from fairseq_syntax.tools import contrast
-from fairseq_syntax.tools.models import Loaded, load
+from fairseq_syntax.tools.loaded_model import LoadedModel, load_model
 from fairseq_syntax.trees.conllu import format_sentence, read_conllu
 from fairseq_syntax.trees.edits import edited
 
@@ -75,7 +75,7 @@ def test_scores_are_those_of_fairseq_generate(arch, latent, trained, pairs, scor
 
 @pytest.mark.parametrize(("arch", "left"), [("pascal_transformer_tiny", True), ("chen17_tiny", False)])
 def test_a_batch_scores_as_one_sentence_does_on_either_padding_side(arch, left, latent, trained, pairs):
-    loaded = load(str(trained(arch)), str(latent.data), cpu=True)
+    loaded = load_model(str(trained(arch)), str(latent.data), cpu=True)
     cfg = loaded.task.cfg
     cfg.parser, cfg.parser_model, cfg.left_pad_source = "conllu", pairs.trees[-1], left
     vars(loaded.task).pop("live", None)
@@ -117,7 +117,7 @@ def test_what_does_not_go_together_and_unknown_words_and_ties_are_told(
     given = [latent.data, "--path", trained("transformer_tiny"), "--cpu", "--name", "mean", "--pairs"]
     assert run(*given, tmp_path / "unknown", "--format", "tsv").splitlines()[1].split("\t")[2:4] == ["0", "0.0"]
     assert "50.0% of the tokens are unknown; 1 pairs are tied" in run.said
-    monkeypatch.setattr(Loaded, "forced_scores", None)
+    monkeypatch.setattr(LoadedModel, "forced_scores", None)
     run(*given, pairs.folder, "--score", "mean", "--beside", tmp_path / "transformer_tiny.json", status=1)
     assert "were scored on different pairs, or with another --score" in run.said
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from fairseq_syntax.tools import look
-from fairseq_syntax.tools.models import load, words_of
+from fairseq_syntax.tools.loaded_model import join_words, load_model
 from fairseq_syntax.trees.conllu import Sentence, format_sentence
 
 run = programs.runner(look)
@@ -29,14 +29,14 @@ def test_tags_of_the_highest_gates_are_those_of_one_sentence_at_a_time(latent, t
     checkpoint = trained("sa_nmt_shared_tiny")
     printed = run(latent.data, "--path", checkpoint, "--cpu", "--subset", "test", "--tags", tags).splitlines()
     rows = {line.split()[0]: line.split()[1:] for line in printed[1:]}
-    loaded = load(str(checkpoint), str(latent.data), cpu=True)
+    loaded = load_model(str(checkpoint), str(latent.data), cpu=True)
     split, highest, every = loaded.load_split("test"), Counter(), Counter()
     for number in range(len(split)):
         batch = split.collater([split[number]])
         with torch.no_grad():
             norms = loaded.model(**batch["net_input"])[1]["gate_norm"][0]
         tokens = [loaded.task.target_dictionary[i] for i in batch["target"][0].tolist()]
-        words, of_token = words_of(tokens[:-1], "subword_nmt")
+        words, of_token = join_words(tokens[:-1], "subword_nmt")
         of_tokens = [*(words[i][0] for i in of_token), "</s>"]
         highest[of_tokens[int(norms.argmax())]] += 1
         every.update(of_tokens)

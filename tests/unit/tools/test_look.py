@@ -17,9 +17,9 @@ from integration import commands
 from matplotlib import pyplot as plt
 from oracles.dependency_trees import all_trees, is_projective, tree_score
 
-from fairseq_syntax.tools import look, views
+from fairseq_syntax.tools import look, sentence_pictures
 from fairseq_syntax.tools.latent_trees import CutSentence, TreeInducer
-from fairseq_syntax.tools.models import encode_line, load
+from fairseq_syntax.tools.loaded_model import encode_line, load_model
 from fairseq_syntax.trees.conllu import read_conllu
 
 refused = partial(programs.refused, look)
@@ -277,10 +277,10 @@ def test_predicted_positions(latent, draw, trained, arch):
 
 @pytest.mark.parametrize("kind", ["heads", "gate"])
 def test_numbers_that_are_nan_are_refused(latent, checkpoint, tmp_path, capsys, monkeypatch, kind):
-    loaded = load(str(checkpoint), str(latent.data), True)
+    loaded = load_model(str(checkpoint), str(latent.data), True)
     # as in half precision: finite weights, infinite numbers
     loaded.model.encoder.embed_tokens.register_forward_hook(lambda _, inputs, output: output * float("nan"))
-    monkeypatch.setattr("fairseq_syntax.tools.models.load", lambda *arguments: loaded)
+    monkeypatch.setattr("fairseq_syntax.tools.loaded_model.load_model", lambda *arguments: loaded)
     arguments = [latent.data, "--path", checkpoint, "--cpu", "--draw", tmp_path / "map.png", "--kind", kind]
     assert "NaN" in refused(capsys, *arguments, "--subset", "test")
     assert list(tmp_path.iterdir()) == []
@@ -301,14 +301,14 @@ def test_graphs_are_those_of_the_pieces(latent, trained, arch):
     sources = [
         CutSentence(item.text().split(), item.word_of_token[:-1], len(item.words), "here") for item in latent.items
     ]
-    inducer = TreeInducer(load(str(trained(arch)), str(latent.data), True), batch_size=5)
+    inducer = TreeInducer(load_model(str(trained(arch)), str(latent.data), True), batch_size=5)
     for found, item in zip(inducer.graphs(sources), latent.items, strict=True):
         assert found.probabilities == pytest.approx(graph_by_hand(trained(arch), latent.data, item), abs=2e-4)
 
 
 def test_labels_are_the_parsers(treebank, trained_parser, latent, trained, tmp_path, monkeypatch):
     parser, shown = trained_parser(), []
-    monkeypatch.setattr(views, "draw_graph", lambda words, found, **named: shown.append((words, found, named)))
+    monkeypatch.setattr(sentence_pictures, "draw_graph", lambda *graph, **named: shown.append((*graph, named)))
     monkeypatch.setattr("fairseq_syntax.pictures.figures.save_figure", lambda figure, path: None)
     (sentence, *_) = read_conllu(treebank / "valid.conllu")
 
@@ -334,7 +334,7 @@ def test_labels_are_the_parsers(treebank, trained_parser, latent, trained, tmp_p
 
 def test_labels_of_words_in_pieces(treebank, trained_parser):
     """They are those of the sum, for which pieces are made by hand."""
-    inducer = TreeInducer(load(str(trained_parser()), str(treebank), True))
+    inducer = TreeInducer(load_model(str(trained_parser()), str(treebank), True))
     pieces = ["the", "big", "dog", "sees", "the", "tree", "."]
     source = CutSentence(pieces, [0, 0, 1, 2, 3, 3, 4], 5, "here")
     inducer.graphs([source])
@@ -343,7 +343,7 @@ def test_labels_of_words_in_pieces(treebank, trained_parser):
     of_pieces = model(ids[None], torch.tensor([8])).label_log_probs[0].exp()
     words = ([0, 1], [2], [3], [4, 5], [6])
     expected = [model.labels[int(sum(of_pieces[i] for i in members).argmax())] for members in words]
-    assert views.own_labels(inducer, source) == expected
+    assert sentence_pictures.own_labels(inducer, source) == expected
 
 
 # --- text, and all that a model has -------------------------------------------------------------------------------
@@ -352,7 +352,7 @@ def test_labels_of_words_in_pieces(treebank, trained_parser):
 def test_a_text_is_drawn_with_its_own_translation(latent, trained, tmp_path, caplog):
     """A heat map that cannot be read is left out: this model repeats itself for 200 words."""
     path, text = trained("sa_nmt_shared_tiny"), latent.items[2].text()
-    loaded = load(str(path), str(latent.data), True)
+    loaded = load_model(str(path), str(latent.data), True)
     assert list(look.look(loaded, text)) == ["heads", "tree", "graph", "annotations", "gate"]
     assert "--kind translation: a heat map of 201 rows" in caplog.text
     with pytest.raises(ValueError, match="cannot be read; the most are 100; draw a shorter sentence"):

@@ -16,7 +16,7 @@ from oracles import conllu_format as strict
 from fairseq_syntax.cli import program
 from fairseq_syntax.data.arrays import ArrayReader, tag_dictionary_path
 from fairseq_syntax.systems.parser.treebank import read_treebank
-from fairseq_syntax.tools import models
+from fairseq_syntax.tools import loaded_model
 
 VERBS = (
     "preprocess -s en -t de --trainpref {folder}/p --destdir {folder}/bin --allow-unparsed --only-syntax "
@@ -36,15 +36,15 @@ KNOWN = ("and perturbed trees have one", "the model reads at most 1024")
 
 @pytest.fixture(scope="module")
 def loaded(latent, trained):
-    """Arguments of a model, and a `models.load` that loads it once."""
+    """Arguments of a model, and a `loaded_model.load_model` that loads it once."""
     model = f"{latent.data} --path {trained('sa_nmt_shared_tiny')} --cpu"
-    return model, functools.cache(models.load)
+    return model, functools.cache(loaded_model.load_model)
 
 
 @pytest.fixture
 def command(loaded, tmp_path, capsys, monkeypatch):
     """Function: command line -> what a verb says where it refuses trees.en.conllu, or "" where it takes it."""
-    monkeypatch.setattr(models, "load", loaded[1])
+    monkeypatch.setattr(loaded_model, "load_model", loaded[1])
 
     def call(line):
         # handlers of other tests write to what these have closed
@@ -52,7 +52,7 @@ def command(loaded, tmp_path, capsys, monkeypatch):
         capsys.readouterr()
         given = line.format(folder=tmp_path, path=tmp_path / "p.en.conllu", model=loaded[0])
         verb, *options = given.split()
-        status = program.load(verb).main(options)
+        status = program.verb_module(verb).main(options)
         said = [line for line in capsys.readouterr().err.splitlines() if line.startswith(f"fairseq-syntax {verb}: ")]
         assert len(said) == status if status else "Traceback" not in "".join(said)
         return said[0] if status else ""

@@ -6,7 +6,7 @@ from oracles import conllu_format
 
 from fairseq_syntax.systems.parser.parse import OwnParser
 from fairseq_syntax.systems.parser.treebank import encode_words
-from fairseq_syntax.tools import models
+from fairseq_syntax.tools import loaded_model
 from fairseq_syntax.tools.latent_trees import Cutter, TreeInducer
 from fairseq_syntax.tools.parse import main
 from fairseq_syntax.trees import spanning
@@ -105,7 +105,7 @@ def test_words_with_spaces_are_read_whole_by_every_program(checkpoint, treebank)
     """As in training, where a word of the treebank is a word."""
     words = ["the", "10 000", "dogs", "see", "."]
     (tree,) = OwnParser(checkpoint, "cpu").parse([words])
-    loaded = models.load(str(checkpoint), str(treebank), cpu=True)
-    source = Cutter(loaded).of_words(words, "x")
+    loaded = loaded_model.load_model(str(checkpoint), str(treebank), cpu=True)
+    source = Cutter(loaded).cut_words(words, "x")
     assert source.pieces == words
     assert TreeInducer(loaded)([source]) == [tree.heads]

@@ -43,7 +43,7 @@ def test_wrong_usage_of_a_verb(verb, line, message, capsys, monkeypatch, tmp_pat
     for name in ("a.en", "a.de", "a.en.conllu"):  # missing files are told first
         (tmp_path / name).touch()
     with pytest.raises(SystemExit) as end:
-        (program.load(verb).main if verb in program.VERBS else program.main)(line.split())
+        (program.verb_module(verb).main if verb in program.VERBS else program.main)(line.split())
     assert end.value.code == 2
     said = capsys.readouterr().err
     assert message in said.splitlines()[-1] and f"fairseq-syntax {verb}".strip() in said and "Traceback" not in said
@@ -106,11 +106,11 @@ def test_completion_knows_the_verbs_and_their_options(capsys, monkeypatch):
 
 @pytest.mark.parametrize("verb", program.VERBS)
 def test_examples_in_the_help_are_accepted(verb):
-    text = re.sub(r"\\\n\s+", "", program.load(verb).main.documentation).replace("$i", "0")
+    text = re.sub(r"\\\n\s+", "", program.verb_module(verb).main.documentation).replace("$i", "0")
     examples = re.findall(r"^ +(?:.* \| )?fairseq-syntax ([a-z-]+)([^<&\n]*)", text, re.MULTILINE)
     assert verb in dict(examples) or verb == "dir"
     for name, options in examples:
-        program.load(name).main.build_parser().parse_args(shlex.split(options))
+        program.verb_module(name).main.build_parser().parse_args(shlex.split(options))
 
 
 def test_choices_are_those_of_the_code():
@@ -118,7 +118,7 @@ def test_choices_are_those_of_the_code():
     options = {
         (verb, name): action.choices
         for verb in ("look", "characters", "compare")
-        for action in program.load(verb).main.build_parser()._actions
+        for action in program.verb_module(verb).main.build_parser()._actions
         for name in action.option_strings
     }
     expected = {

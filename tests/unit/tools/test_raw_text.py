@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 
 from fairseq_syntax.data.text.recipe import Side, read_recipe
-from fairseq_syntax.preparation.raw_text import RawText
+from fairseq_syntax.preparation.text import TextPreparation
 from fairseq_syntax.tools import preprocess
 from fairseq_syntax.trees.conllu import read_conllu
 
@@ -20,8 +20,8 @@ def prepare(folder, source, target, **settings):
         Side("en", settings.pop("tokenizer", "words"), False, subwords := settings.pop("subwords", "subword_nmt")),
         Side("de", settings.pop("target_tokenizer", "words"), False, subwords),
     )
-    raw = RawText({"train": str(folder / "train")}, *sides, size=settings.pop("size", 20), parser="none", **settings)
-    return raw.prepare(folder / "text")
+    settings = {"size": 20, "parser": "none", **settings}
+    return TextPreparation({"train": str(folder / "train")}, *sides, **settings).prepare(folder / "text")
 
 
 @pytest.mark.parametrize(

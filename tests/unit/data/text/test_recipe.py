@@ -14,7 +14,7 @@ from fairseq_syntax.data.text.languages import language_of
 from fairseq_syntax.data.text.recipe import FILE, Recipe, Side, read_recipe
 from fairseq_syntax.data.text.tokenizers import FORMS, form_of, normalize
 from fairseq_syntax.files import checksum
-from fairseq_syntax.preparation.raw_text import _learn_merges, _learn_pieces
+from fairseq_syntax.preparation.text import _learn_merges, _learn_pieces
 from fairseq_syntax.trees.subwords import join_subwords, without_joiners
 
 TRAINING = ["the old dog sees a cat", "the cats see the older dogs", "a dog , the dogs , the doggies"] * 5

@@ -1,4 +1,4 @@
-"""Raw parallel text, made into pieces and trees in a folder that a killed run goes on with."""
+"""Preparation of raw parallel text: its pieces and trees in a folder; a killed run can be resumed."""
 
 import io
 import json
@@ -28,10 +28,10 @@ from ..trees.subwords import SubwordType
 from ..trees.text import quoted, read_lines, sentence_lines
 from .parsing import parse, parser_settings
 
-_LINES = 1000  # at once
+_LINES = 1000  # lines of a batch
 LEAST = 99.5
-"""BLEU of a perfect translation below which no model is trained."""
-# kind -> pattern, the share of lines above which it is told of, and what is said
+"""Least BLEU, through pieces and back, of a perfect translation; below it, the text is refused."""
+# kind of fault -> pattern, share of lines above which there is a warning, and warning
 _NOT_RAW = {
     "escapes": (re.compile("&(apos|quot|amp|lt|gt|#[0-9]+);"), 0.01, "have {}; write them as the character"),
     "pieces": (re.compile("@@ |(^| )\u2581"), 0.01, "are already cut into subwords; give the text as it was before"),
@@ -44,16 +44,16 @@ _NOT_RAW = {
 
 
 @dataclass(frozen=True)
-class RawText:
-    """Raw text of some splits, and how it becomes pieces and trees.
+class TextPreparation:
+    """Raw text of splits, with the settings of its preparation.
 
     Attributes:
         splits: name of a split -> prefix of its two files.
-        source, target: without codes, which are learned of the training text.
-        size: merges of subword-nmt, or pieces of sentencepiece.
-        joined: whether both sides have the same subwords, if they are of one type.
-        parser, options: of the source.
-        max_words: longest sentence to parse.
+        source, target: settings of the sides, without codes, which are learned from the training text.
+        size: number of merges of subword-nmt, or of pieces of sentencepiece.
+        joined: whether both sides share their subwords, if they have the same type.
+        parser, options: parser of the source, and its options.
+        max_words: longest sentence to parse, in words.
     """
 
     splits: Mapping[str, str]
@@ -66,11 +66,11 @@ class RawText:
     max_words: int = MAX_WORDS
 
     def prepare(self, folder: Path) -> Recipe:
-        """Write the pieces of SPLIT and their trees as SPLIT.LANGUAGE and SPLIT.SOURCE.conllu.gz into a folder.
+        """Write the pieces and trees of each split into a folder, as SPLIT.LANGUAGE and SPLIT.SOURCE.conllu.gz.
 
-        What a former call has written is taken. Raises FileExistsError: something else has such a name; ValueError: it
-        is of other text or settings, the two sides of a split differ in length, there is no tokeniser or parser, or
-        the training target does not come back as it was; OSError: a file is missing.
+        Files of an earlier call are kept. Raises FileExistsError: the folder has files of another origin; ValueError:
+        its files are of other text or settings, the sides of a split differ in length, there is no tokeniser or
+        parser, or detokenization does not restore the training target; OSError: a file is missing.
         """
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / "settings.json").exists() and any(folder.iterdir()):
@@ -88,7 +88,7 @@ class RawText:
         for split in self.splits:
             self._cut(folder, split, source)
             self._cut(folder, split, target)
-        self._check_way_back(folder, first, target)
+        self._check_round_trip(folder, first, target)
         self._parse(folder)
         # subwords are fitted to the training text, and cut other text into more pieces
         usual = next((split for split in others if split.startswith("valid")), first)
@@ -113,24 +113,24 @@ class RawText:
                     "on the same line as its source"
                 )
             for path, side, text in zip(paths, (self.source, self.target), texts, strict=True):
-                self._warn(path, side, text)
-            same = sum(bool(one.strip()) and one == other for one, other in zip(*texts, strict=True))
+                self._check_raw(path, side, text)
+            same = sum(bool(line.strip()) and line == other for line, other in zip(*texts, strict=True))
             if 20 * same > len(texts[0]):
-                _say(
+                _warn(
                     f"{paths[1]}: {same} of {len(texts[0])} lines are the same as in {paths[0]}; are they translations?"
                 )
 
-    def _warn(self, path: str, side: Side, text: list[str]) -> None:
-        """Warn of what shows that text is not raw, or has tokens that are not words of it."""
+    def _check_raw(self, path: str, side: Side, text: list[str]) -> None:
+        """Warn of signs that a text is not raw, such as escapes, pieces or separate full stops."""
         for kind, (pattern, share, what) in _NOT_RAW.items():
             if kind != "escapes" and side.tokenizer == "none":
                 continue
-            found = [match[0] for line in text if (match := pattern.search(line))]
-            if len(found) > share * len(text):
-                _say(f"{path}: {len(found)} of {len(text)} lines {what.format(found[0].strip())}")
+            matches = [match[0] for line in text if (match := pattern.search(line))]
+            if len(matches) > share * len(text):
+                _warn(f"{path}: {len(matches)} of {len(text)} lines {what.format(matches[0].strip())}")
 
     def _check_settings(self, folder: Path) -> None:
-        """Raise ValueError if the folder holds what was made of other text, or with other settings."""
+        """Raise ValueError if the folder holds files of other text or settings."""
         sides = self.source, self.target
         settings = {
             "sides": [{**asdict(side), "folder": ""} for side in sides],
@@ -149,7 +149,7 @@ class RawText:
                     f"{folder}: holds text that was made with other settings ({', '.join(differ)}); delete it, or name "
                     "another folder"
                 )
-            settings["text"] = then["text"] | settings["text"]  # a split may join the others
+            settings["text"] = then["text"] | settings["text"]  # keeps splits of earlier calls
         with written(str(path)) as file:
             json.dump(settings, file, indent=1, ensure_ascii=False)
 
@@ -165,7 +165,7 @@ class RawText:
                 bar.update(len(some))
 
     def _with_codes(self, folder: Path, side: Side) -> Side:
-        """The side with subwords, learned of the training text unless that was done."""
+        """The side with its subword codes, which are learned from the training text if they do not exist."""
         if side.subwords == SubwordType.none:
             return replace(side, folder=folder)
         if "train" not in self.splits:
@@ -183,7 +183,7 @@ class RawText:
             try:
                 with staged(path) as partial:
                     learn(chain.from_iterable(map(read_lines, files)), partial, self.size)
-            except RuntimeError as error:  # sentencepiece's: where it was found, and what it is
+            except RuntimeError as error:  # sentencepiece's message: place in its code, then reason
                 why = str(error).rpartition("] ")[2].strip()
                 raise ValueError(f"{texts}: give another --subword-size than {self.size} ({why})") from None
             if side.subwords == SubwordType.subword_nmt and len(path.read_bytes().splitlines()) < 2:
@@ -203,8 +203,8 @@ class RawText:
             for line in progress_bar(lines, desc=f"{path.name}: pieces", unit=" lines"):
                 file.write(side.cut(line.split()) + "\n")
 
-    def _check_way_back(self, folder: Path, split: str, side: Side) -> None:
-        """Say how much of a text comes back from its pieces. Raises ValueError: a translation could not be right."""
+    def _check_round_trip(self, folder: Path, split: str, side: Side) -> None:
+        """Print how much of a text its pieces restore. Raises ValueError: less than `LEAST` BLEU."""
         raw, name = self._raw(split, side), language_of(side.language).scoring
 
         def pairs() -> Iterator[tuple[str, str]]:
@@ -212,30 +212,30 @@ class RawText:
                 line = normalize(line, None)
                 yield line.lower() if side.lowercase else line, side.decode(pieces)
 
-        same = [line == back for line, back in pairs()]
+        same = [line == restored for line, restored in pairs()]
         bleu = 100.0
         if not all(same):
             metric, rows, sums = Bleu(tokenize=name), pairs(), 0.0
             while some := list(islice(rows, _LINES)):
-                sums = sums + metric.statistics([back for _, back in some], [[line] for line, _ in some]).sum(axis=0)
+                sums = sums + metric.statistics([hyp for _, hyp in some], [[ref] for ref, _ in some]).sum(axis=0)
             bleu = float(metric.scores(sums))
-        said = (
+        message = (
             f"{raw}: {100 * sum(same) / max(len(same), 1):.4g} % of {len(same):,} lines come back whole from pieces; a "
             f"perfect translation has {bleu:.1f} BLEU (tok:{name})"
         )
         if bleu < LEAST:
             differ = [pair for pair in pairs() if pair[0] != pair[1]]
             changed = [pair for pair in differ if normalize(pair[0]) != normalize(pair[1])]
-            line, back = min(changed or differ, key=lambda pair: len(pair[0]))
-            why = f"--target-tokenizer {side.tokenizer} makes {quoted(back)} of {quoted(line)}; leave it out"
+            line, restored = min(changed or differ, key=lambda pair: len(pair[0]))
+            why = f"--target-tokenizer {side.tokenizer} makes {quoted(restored)} of {quoted(line)}; leave it out"
             if not changed:
                 characters = regex.findall(r"\X", line)
-                odd = next(each for each in characters if not unicodedata.is_normalized(side.form, each))
+                odd = next(text for text in characters if not unicodedata.is_normalized(side.form, text))
                 why = (
                     f"{odd} ({odd!a}) is not in {side.form}; write the text in it: uconv -x any-{side.form} < OLD > NEW"
                 )
-            raise ValueError(f"{said}: {why}")
-        print(f"fairseq-syntax preprocess: {said}", file=sys.stderr)
+            raise ValueError(f"{message}: {why}")
+        print(f"fairseq-syntax preprocess: {message}", file=sys.stderr)
 
     def _parse(self, folder: Path) -> None:
         parser = None
@@ -250,19 +250,19 @@ class RawText:
             parse(str(folder / "words" / name), str(path), parser, settings, max_words=self.max_words)
 
     def _inference_parser(self) -> dict[str, dict]:
-        """The parser for the recipe; none where trees come from a file."""
+        """Name and options of the parser for the recipe; empty if trees come from a file."""
         if self.parser == "conllu":
             return {}
         settings = {name: value for name, value in asdict(self.options).items() if value}
-        for name in ("parser_device", "parser_dir"):  # of the machine
+        for name in ("parser_device", "parser_dir"):  # specific to this machine
             settings.pop(name, None)
         files = {name: value for name, value in settings.items() if isinstance(value, str) and os.path.exists(value)}
-        if self.parser == "spacy":  # a folder, in which spaCy runs code: to be named by whoever translates
+        if self.parser == "spacy":  # spaCy runs code in such a folder, so whoever translates must name it
             return {self.parser: {name: value for name, value in settings.items() if name not in files}}
         return {self.parser: settings | {name: os.path.abspath(value) for name, value in files.items()}}
 
 
-def raw_text(
+def text_preparation(
     splits: Mapping[str, str],
     source: str,
     target: str,
@@ -276,17 +276,17 @@ def raw_text(
     parser: str = "stanza",
     options: ParserOptions | None = None,
     max_words: int = MAX_WORDS,
-) -> RawText:
-    """The `RawText` of the options of `preprocess --raw`; where none is named, tokenisers and subwords that fit.
+) -> TextPreparation:
+    """A `TextPreparation` from options of `preprocess --raw`; None chooses tokenisers and subwords for the languages.
 
-    Raises ValueError: it is not known which words the parser knows.
+    Raises ValueError: the language has no spaces, and no tokeniser is known that suits the parser.
     """
     options = options or ParserOptions()
-    # the rules of the language, for a folder: spaCy runs what is in one, and the recipe must not name any
+    # instead of a folder, the rules of the language: spaCy runs code in folders, so the recipe must not name any
     pipeline = source if is_folder(str(options.parser_model)) else options.parser_model
     own = {"spacy": f"spacy:{pipeline}", "stanza": "words" if options.parser_model else "stanza"}
     words = source_tokenizer
-    if parser != "none":  # whose trees stand over words
+    if parser != "none":  # trees need words
         words = words or own.get(parser, "words")
         if words == "words" and not (source_tokenizer or language_of(source).spaced):
             raise ValueError(
@@ -301,17 +301,17 @@ def raw_text(
         return Side(language, tokenizer, name in lowercase, subwords=subwords)
 
     sides = side("source", source, words), side("target", target, target_tokenizer)
-    return RawText(splits, *sides, subword_size, joined, parser, options, max_words)
+    return TextPreparation(splits, *sides, subword_size, joined, parser, options, max_words)
 
 
-def _say(what: str) -> None:
-    print(f"fairseq-syntax preprocess: warning: {what}", file=sys.stderr)
+def _warn(message: str) -> None:
+    print(f"fairseq-syntax preprocess: warning: {message}", file=sys.stderr)
 
 
 def _learn_merges(lines: Iterable[str], path: Path, size: int) -> None:
     from subword_nmt import learn_bpe
 
-    learn_bpe.tqdm = partial(progress_bar, desc="codes")  # its own writes ten lines a second to a log
+    learn_bpe.tqdm = partial(progress_bar, desc="codes")  # its own bar writes ten lines per second to a log
     with open(path, "w", encoding="utf-8") as file:
         learn_bpe.learn_bpe(lines, file, size)
 
@@ -321,7 +321,7 @@ def _learn_pieces(lines: Iterable[str], path: Path, size: int) -> None:
 
     lines, model = list(lines), io.BytesIO()
     counts = Counter(character for line in lines for character in line)
-    # at most half of the pieces are single characters; words are left as they are, because trees stand over them
+    # at most half of the pieces are single characters; words are not normalised, because they are those of the trees
     frequent = sum(count for _, count in counts.most_common(size // 2))
     SentencePieceTrainer.train(
         sentence_iterator=iter(lines),

@@ -1,4 +1,4 @@
-"""Trained models for inspection: from sentences to scores and translations."""
+"""A trained model with its task, for scores and translations of sentences."""
 # ruff: noqa: E402
 
 from ..registration import register
@@ -31,7 +31,7 @@ from ..trees.subwords import SPACE, SubwordType, join_subwords
 
 
 class NothingToShow(ValueError):
-    """A model has nothing of the requested kind."""
+    """A model has no picture or tree of the requested kind."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class ForcedScores:
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedModel:
     """A model in evaluation mode, its task, and its checkpoint."""
 
     task: FairseqTask
@@ -65,7 +65,7 @@ class Loaded:
         return f"{Path(self.path).name} ({self.architecture})"
 
     def subword_type(self, subword_type: str | None, target: bool = False) -> str:
-        """The segmentation of the text: the given one, or that of the data directory, or subword_nmt."""
+        """Segmentation of the text: `subword_type` itself, or that of the data directory, or subword_nmt."""
         if subword_type:
             return subword_type
         if target and (recipe := getattr(self.task, "text", None)):
@@ -75,7 +75,7 @@ class Loaded:
         return manifest.get("subword_type", str(SubwordType.subword_nmt))
 
     def pieces(self, line: str, target: bool = False) -> str:
-        """A line as the model reads it, its pieces separated by spaces: of raw text where the data have a recipe."""
+        """Pieces of a line, separated by spaces; the line is raw text if the data have a recipe, otherwise pieces."""
         recipe = getattr(self.task, "text", None)
         side = recipe and (recipe.target if target else recipe.source)
         return side.encode(line) if side else line
@@ -92,11 +92,11 @@ class Loaded:
         return self.task.dataset(subset)
 
     def to_device(self, batch: dict) -> dict:
-        """A batch on the device of the model."""
+        """Move a batch to the device of the model."""
         return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
 
     def choose_parser(self, parser: str | None, options: ParserOptions) -> None:
-        """Set the parser of raw text; without a parser and options, it is that of the model's checkpoint or data."""
+        """Set the parser of raw text; without arguments, it stays that of the model's checkpoint or data."""
         settings = {option.name: getattr(options, option.name) for option in fields(ParserOptions)}
         if hasattr(self.task, "attach_syntax") and (parser or any(settings.values())):
             self.task.cfg.parser = parser
@@ -116,14 +116,14 @@ class Loaded:
         if hasattr(task, "learn_source_words"):
             task.learn_source_words(sources)
         ids = [encode_line(task.source_dictionary, source) for source in sources]
-        # one call for all, because a file of trees is read in the order of the sentences
+        # a single call, because a file of trees is read in the order of the sentences
         if hasattr(task, "attach_syntax"):
             task.attach_syntax(sources, ids, trees)
         return ids
 
     @property
     def max_positions(self) -> tuple[int, int]:
-        """The longest source and target that the model reads, in tokens, EOS included."""
+        """Largest lengths of source and target that the model accepts, in tokens, EOS included."""
         most = utils.resolve_max_positions(self.task.max_positions(), self.model.max_positions())
         return most if isinstance(most, tuple) else (most, most)
 
@@ -132,7 +132,7 @@ class Loaded:
 
         Args:
             lengths: tokens of source and target, EOS included; 0 for none.
-            places: places of the sentences, for messages.
+            places: file and line of each sentence, for messages.
         """
         for pair, place in zip(lengths, places, strict=True):
             for side, length, longest in zip(("source", "target"), pair, self.max_positions, strict=True):
@@ -142,22 +142,22 @@ class Loaded:
                         f"reads at most {longest}; leave it out"
                     )
 
-    def as_dataset(self, of_source: Sequence[Tensor], of_target: Sequence[Tensor] | None = None) -> LanguagePairDataset:
+    def as_dataset(self, sources: Sequence[Tensor], targets: Sequence[Tensor] | None = None) -> LanguagePairDataset:
         """A dataset of encoded sentences, optionally with translations."""
-        dataset = self.task.build_dataset_for_inference(list(of_source), [len(ids) for ids in of_source])
-        if of_target is not None:
-            dataset.tgt = list(of_target)
+        dataset = self.task.build_dataset_for_inference(list(sources), [len(ids) for ids in sources])
+        if targets is not None:
+            dataset.tgt = list(targets)
         return dataset
 
     def batches(
         self, dataset: LanguagePairDataset, lengths: Sequence[int], max_tokens: int, group_size: int = 1
     ) -> Iterator[dict]:
-        """Batches of sentences of similar length, the longest first, so that it fails early if memory is short.
+        """Batches of sentences of similar length, the longest first, so that lack of memory shows early.
 
         Args:
-            lengths: tokens of the longer side of each sentence.
+            lengths: number of tokens of the longer side of each sentence.
             max_tokens: largest batch in tokens, padding included; a single group may be larger.
-            group_size: size of groups of consecutive sentences that share a batch.
+            group_size: number of consecutive sentences in a group, which is never split.
         """
         groups = [range(start, start + group_size) for start in range(0, len(lengths), group_size)]
         groups.sort(key=lambda group: -max(lengths[i] for i in group))
@@ -175,7 +175,7 @@ class Loaded:
     def translate(
         self, dataset: LanguagePairDataset, lengths: Sequence[int], max_tokens: int = 4000, **search
     ) -> list[dict]:
-        """The best hypothesis for each sentence of a dataset, as fairseq's generator returns it.
+        """Best hypothesis of each sentence of a dataset, as fairseq's generator returns it.
 
         Args:
             lengths, max_tokens: see `batches`.
@@ -195,47 +195,47 @@ class Loaded:
     def forced_scores(
         self, sources: Sequence[str], targets: Sequence[Sequence[str]], places: Sequence[str], max_tokens: int = 4000
     ) -> ForcedScores:
-        """Scores of K translations of each of M sources, in the order of the targets.
+        """Scores of K translations of each of M sources, as N = M K pairs in the order of the targets.
 
         Args:
-            sources, targets: M sentences, and M lists of K sentences: pieces separated by spaces.
-            places: places of the sources, for messages.
+            sources, targets: M sentences, and M lists of K sentences, in pieces separated by spaces.
+            places: file and line of each source, for messages.
             max_tokens: see `batches`.
 
         Raises ValueError: a sentence is too long for the model; TreeFormatError: a source cannot be parsed.
         """
         task = self.task
-        of_source = self.encode(sources)
-        of_target = [[encode_line(task.target_dictionary, text) for text in texts] for texts in targets]
+        source_ids = self.encode(sources)
+        target_ids = [[encode_line(task.target_dictionary, text) for text in texts] for texts in targets]
         self.check_lengths(
-            [(len(s), max(map(len, texts))) for s, texts in zip(of_source, of_target, strict=True)], places
+            [(len(s), max(map(len, texts))) for s, texts in zip(source_ids, target_ids, strict=True)], places
         )
-        group_size = len(of_target[0])
-        flat = [ids for texts in of_target for ids in texts]
-        total = self.total_scores([ids for ids in of_source for _ in range(group_size)], flat, max_tokens, group_size)
+        group_size = len(target_ids[0])
+        flat = [ids for texts in target_ids for ids in texts]
+        total = self.total_scores([ids for ids in source_ids for _ in range(group_size)], flat, max_tokens, group_size)
         unknown = task.target_dictionary.unk()
         return ForcedScores(
             total, np.array([len(ids) for ids in flat]), np.array([int((ids == unknown).sum()) for ids in flat])
         )
 
     def total_scores(
-        self, of_source: Sequence[Tensor], of_target: Sequence[Tensor], max_tokens: int, group_size: int = 1
+        self, sources: Sequence[Tensor], targets: Sequence[Tensor], max_tokens: int, group_size: int = 1
     ) -> np.ndarray:
-        """The natural log-probabilities (N,) of translations, EOS included.
+        """Natural log-probabilities (N,) of translations, EOS included.
 
         Args:
-            of_source: N encoded sentences, see `encode`.
-            of_target: token ids of their translations, with EOS.
+            sources: N encoded sentences, see `encode`.
+            targets: token ids of their translations, with EOS.
             max_tokens, group_size: see `batches`.
         """
         task = self.task
         config = GenerationConfig()
         config.score_reference = True
         generator = task.build_generator([self.model], config)
-        total = np.empty(len(of_target))
-        lengths = [max(map(len, pair)) for pair in zip(of_source, of_target, strict=True)]
-        with progress_bar(total=len(of_target) // group_size, unit="pair", desc="scoring") as bar:
-            for sample in self.batches(self.as_dataset(of_source, of_target), lengths, max_tokens, group_size):
+        total = np.empty(len(targets))
+        lengths = [max(map(len, pair)) for pair in zip(sources, targets, strict=True)]
+        with progress_bar(total=len(targets) // group_size, unit="pair", desc="scoring") as bar:
+            for sample in self.batches(self.as_dataset(sources, targets), lengths, max_tokens, group_size):
                 numbers = sample["id"].tolist()
                 for number, beam in zip(numbers, task.inference_step(generator, [self.model], sample), strict=True):
                     total[number] = beam[0]["positional_scores"].double().sum().item()
@@ -244,12 +244,12 @@ class Loaded:
 
 
 def best_device(cpu: bool) -> torch.device:
-    """The GPU if there is one and not `cpu`."""
+    """The GPU if there is one, unless `cpu`; otherwise, the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() and not cpu else "cpu")
 
 
-def load(path: str, data: str | None = None, cpu: bool = False, **options) -> Loaded:
-    """Load a model from a checkpoint, with the dictionaries in `data`, onto the GPU if there is one and not `cpu`.
+def load_model(path: str, data: str | None = None, cpu: bool = False, **options) -> LoadedModel:
+    """Load a checkpoint, with the dictionaries in `data`, onto `best_device`.
 
     Without `data`, `path` is the name of a bundled model. `options` override those of training. Raises ValueError: the
     file is not a checkpoint, or the dictionaries are wrong; OSError: a file is missing.
@@ -265,7 +265,7 @@ def load(path: str, data: str | None = None, cpu: bool = False, **options) -> Lo
             raise ValueError(f"{data}: no split names the languages of the model; give the data it was trained on")
     model, task = build(path, state)
     device = best_device(cpu)
-    return Loaded(task, model.to(device), architecture_of(state), path, device, read_search(Path(path).parent))
+    return LoadedModel(task, model.to(device), architecture_of(state), path, device, read_search(Path(path).parent))
 
 
 def encode_line(dictionary: Dictionary, line: str | Sequence[str]) -> Tensor:
@@ -276,14 +276,14 @@ def encode_line(dictionary: Dictionary, line: str | Sequence[str]) -> Tensor:
     return ids
 
 
-def pieces_of(dictionary: Dictionary, ids: Tensor) -> list[str]:
-    """The pieces of a sentence, without BOS, EOS and padding."""
+def to_pieces(dictionary: Dictionary, ids: Tensor) -> list[str]:
+    """Pieces of a sentence from its token ids, without BOS, EOS and padding."""
     special = {dictionary.bos(), dictionary.pad(), dictionary.eos()}
     return [dictionary[i] for i in ids.tolist() if i not in special]
 
 
-def words_of(pieces: Sequence[str], subword_type: str) -> tuple[list[str], list[int]]:
-    """`join_subwords` for output of a search, which may end in the middle of a word.
+def join_words(pieces: Sequence[str], subword_type: str) -> tuple[list[str], list[int]]:
+    """`join_subwords` of a translation, which may end in the middle of a word.
 
     Raises ValueError: a piece spans several words.
     """

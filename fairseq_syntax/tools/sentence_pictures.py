@@ -1,7 +1,7 @@
-"""Pictures of a model's view of one sentence, with one function per kind in `look.KINDS`.
+"""Pictures of a sentence in a model, with one function per kind in `look.KINDS`.
 
-A model says what it can show by its methods (`latent_heads`, `syntactic_heads`, `annotations`) and by what its decoder
-returns beside the scores ("attn", "syntax_attn", "gate_norm", "position").
+The kinds that a model supports depend on its methods (`latent_heads`, `syntactic_heads`, `annotations`) and on the
+extra output of its decoder ("attn", "syntax_attn", "gate_norm", "position").
 """
 
 from collections import Counter
@@ -20,17 +20,17 @@ from ..pictures.gates import GatedSentence, draw_gates
 from ..pictures.graphs import draw_graph
 from ..trees.conllu import ROOT, UNPARSED, Sentence, TreeFormatError, quoted, read_conllu
 from .latent_trees import CutSentence, TreeInducer
-from .models import Loaded, NothingToShow, encode_line, words_of
+from .loaded_model import LoadedModel, NothingToShow, encode_line, join_words
 from .word_attention import join_attention, source_attention
 
 
 @dataclass
 class Shown:
-    """A sentence to be shown to a model.
+    """A sentence for pictures, with its translation.
 
     Attributes:
-        sentence: its words, with a tree if there is one.
-        source: the input to the model.
+        sentence: words, with a tree if there is one.
+        source: pieces that the model reads.
         batch: fairseq's batch of this sentence and its translation; None for a parser.
         subword_type: segmentation of the translation; None for that of the model's data.
     """
@@ -42,9 +42,9 @@ class Shown:
 
 
 def show_sentence(
-    loaded: Loaded, sentence: Sentence, source: CutSentence, subword_type: str | None = None, **search
+    loaded: LoadedModel, sentence: Sentence, source: CutSentence, subword_type: str | None = None, **search
 ) -> Shown:
-    """A sentence with the model's own translation; for a model that reads trees, it is parsed if it has no tree."""
+    """Translate a sentence for pictures; it is parsed first if it has no tree and the model reads trees."""
     if loaded.task.target_dictionary is None:
         return Shown(sentence, source, None)
     loaded.check_lengths([(len(source.pieces) + 1, 0)], [source.place])
@@ -59,7 +59,7 @@ def show_sentence(
 
 @torch.no_grad()
 def draw(
-    loaded: Loaded, shown: Shown, kind: str, decoder: str = "mst", evidence: str = "scores", threshold: float = 0.1
+    loaded: LoadedModel, shown: Shown, kind: str, decoder: str = "mst", evidence: str = "scores", threshold: float = 0.1
 ):
     """A matplotlib figure of one of `look.KINDS`.
 
@@ -79,8 +79,8 @@ def draw(
     return figure
 
 
-def _given(sentence: Sentence) -> dict:
-    """Arguments for drawing the tags of a sentence, and its own tree below the words."""
+def _tree_arguments(sentence: Sentence) -> dict:
+    """Arguments of `draw_tree` and `draw_graph` for the tags of a sentence, and for its tree, below the words."""
     tags = sentence.upos if any(tag != "_" for tag in sentence.upos) else None
     return {"tags": tags} | ({"gold": sentence.heads, "gold_labels": sentence.deprels} if sentence.is_parsed else {})
 
@@ -88,7 +88,7 @@ def _given(sentence: Sentence) -> dict:
 def _tree(inducer: TreeInducer, shown: Shown):
     """Draw the latent tree."""
     [heads] = inducer([shown.source])
-    return draw_tree(shown.sentence.forms, heads, **_given(shown.sentence))
+    return draw_tree(shown.sentence.forms, heads, **_tree_arguments(shown.sentence))
 
 
 def _graph(inducer: TreeInducer, shown: Shown, threshold: float):
@@ -96,27 +96,27 @@ def _graph(inducer: TreeInducer, shown: Shown, threshold: float):
     [graph] = inducer.graphs([shown.source])
     labels = own_labels(inducer, shown.source)
     return draw_graph(
-        shown.sentence.forms, graph.probabilities, threshold=threshold, labels=labels, **_given(shown.sentence)
+        shown.sentence.forms, graph.probabilities, threshold=threshold, labels=labels, **_tree_arguments(shown.sentence)
     )
 
 
 @torch.no_grad()
 def own_labels(inducer: TreeInducer, source: CutSentence) -> list[str] | None:
-    """The most probable label of each word, summed over its pieces; None for a model without names of `labels`.
+    """The most probable label of each word, summed over its pieces; None for a model without `labels`.
 
-    The inducer must have read the source before.
+    Call the inducer on the source before, which makes its words known.
     """
     model = inducer.loaded.model
     if not hasattr(model, "labels"):
         return None
     tokens = encode_line(inducer.loaded.task.source_dictionary, source.pieces)[None].to(inducer.loaded.device)
     graph = model(tokens, torch.tensor([tokens.shape[1]], device=tokens.device))
-    starts = np.flatnonzero(np.diff(source.word_of_token, prepend=-1))
-    of_words = np.add.reduceat(graph.labels[0, :-1].double().cpu().numpy(), starts, axis=0)
-    return [model.labels[number] for number in of_words.argmax(axis=1)]
+    starts = np.flatnonzero(np.diff(source.token_words, prepend=-1))
+    scores = np.add.reduceat(graph.labels[0, :-1].double().cpu().numpy(), starts, axis=0)
+    return [model.labels[number] for number in scores.argmax(axis=1)]
 
 
-def _gate(loaded: Loaded, shown: Shown):
+def _gate(loaded: LoadedModel, shown: Shown):
     """Draw the norm of the gate for each predicted token, EOS included (Tran & Bisk 2018, eq. 23 and Figure 6)."""
     norms = source_attention(loaded, shown.batch).get("gate_norm")
     if norms is None:
@@ -127,14 +127,14 @@ def _gate(loaded: Loaded, shown: Shown):
 
 
 @torch.no_grad()
-def highest_gates(loaded: Loaded, subset: str, tags: str, form: str) -> str:
-    """The table of Tran & Bisk (2018), Sec. 5: how often each tag has the highest norm of the gate in its sentence.
+def highest_gates(loaded: LoadedModel, subset: str, tags: str, form: str) -> str:
+    """Table of how often each tag has the highest norm of the gate in its sentence (Tran & Bisk 2018, Sec. 5).
 
-    Its shares of the tokens beside them are what a gate would give that ignores tags. Every piece has the tag of its
-    word, and the end of the sentence has its own. Sentences in which unknown pieces hide where words end are left out.
+    The column with its share of all tokens is for comparison: a gate that ignores tags would give these shares. Pieces
+    have the tag of their word, and EOS has its own. Sentences in which unknown pieces hide ends of words are left out.
 
     Args:
-        subset: split, of whose references the gates are read.
+        subset: split; the gates are those of its references.
         tags: CoNLL-U file with the target side of the split.
         form: a `TableFormat`.
 
@@ -152,11 +152,11 @@ def highest_gates(loaded: Loaded, subset: str, tags: str, form: str) -> str:
         for number, ids, row in zip(batch["id"].tolist(), batch["target"], norms, strict=True):
             real, tree = ids != dictionary.pad(), trees[number]
             tokens = [dictionary[i] for i in ids[real].tolist()]
-            words, of_token = words_of(tokens[:-1], loaded.subword_type(None, target=True))
+            words, token_words = join_words(tokens[:-1], loaded.subword_type(None, target=True))
             if len(words) == len(tree.forms):
-                of_tokens = [*(tree.upos[word] for word in of_token), tokens[-1]]
-                highest[of_tokens[int(row[real].argmax())]] += 1
-                every.update(of_tokens)
+                token_tags = [*(tree.upos[word] for word in token_words), tokens[-1]]
+                highest[token_tags[int(row[real].argmax())]] += 1
+                every.update(token_tags)
             elif dictionary.unk_word not in tokens:
                 raise TreeFormatError(
                     f"{tags}:{tree.line}: {len(tree.forms)} words, but sentence {number} of {subset} has {len(words)} "
@@ -168,24 +168,24 @@ def highest_gates(loaded: Loaded, subset: str, tags: str, form: str) -> str:
     return format_table(["tag", "highest", "% of sentences", "% of tokens"], rows, form)
 
 
-def _heads(loaded: Loaded, shown: Shown):
-    """Draw the first layer of heads that learn from trees, or the probabilities of the latent heads of words."""
+def _heads(loaded: LoadedModel, shown: Shown):
+    """Draw the attention of the first layer whose heads learn from trees, or else the probabilities of latent heads."""
     net_input, model = shown.batch["net_input"], loaded.model
     if not hasattr(model, "syntactic_heads"):
         return _latent_heads(loaded, shown) if getattr(model, "has_latent_trees", False) else None
     heads, number = model.syntactic_heads(net_input["src_tokens"], net_input.get("src_syntax"))
     if heads is None:
         return None
-    heads, (names, of_token) = heads[0].float().cpu(), _source(loaded, shown)
-    weights = join_attention(heads, *(of_token.expand(len(heads), -1),) * 2).numpy()
+    heads, (names, token_words) = heads[0].float().cpu(), _source(loaded, shown)
+    weights = join_attention(heads, *(token_words.expand(len(heads), -1),) * 2).numpy()
     parents = None
-    if shown.sentence.is_parsed:  # roots and EOS are their own
-        of_words = [word if head == ROOT else head for word, head in enumerate(shown.sentence.heads)]
-        parents = np.array([*of_words, len(of_words)], dtype=float)
+    if shown.sentence.is_parsed:  # roots and EOS are their own parents
+        positions = [word if head == ROOT else head for word, head in enumerate(shown.sentence.heads)]
+        parents = np.array([*positions, len(positions)], dtype=float)
     return draw_attention(weights, names, parents, number)
 
 
-def _latent_heads(loaded: Loaded, shown: Shown):
+def _latent_heads(loaded: LoadedModel, shown: Shown):
     """Draw the probabilities of heads (Figure 4): one row per word, one column for ROOT and per head."""
     net_input = shown.batch["net_input"]
     heads = loaded.model.latent_heads(net_input["src_tokens"], net_input["src_lengths"])
@@ -195,11 +195,11 @@ def _latent_heads(loaded: Loaded, shown: Shown):
     arcs, roots = (heads[name][0].float().cpu() for name in ("arc_marginals", "root_marginals"))
     arcs.fill_diagonal_(0)  # in flat attention, a word that chooses itself already counts as a root
     weights = torch.cat((roots[is_word, None], arcs[is_word][:, is_word]), dim=1)
-    names, of_token = _source(loaded, shown)
-    of_token, names = of_token[is_word], names[: int(of_token[is_word].max()) + 1]
-    columns = torch.cat((of_token.new_zeros(1), of_token + 1))
-    weights = join_attention(weights[None], columns[None], of_token[None])[0].numpy()
-    # arcs between the pieces of a word count as ROOT, as in its graph
+    names, token_words = _source(loaded, shown)
+    token_words, names = token_words[is_word], names[: int(token_words[is_word].max()) + 1]
+    columns = torch.cat((token_words.new_zeros(1), token_words + 1))
+    weights = join_attention(weights[None], columns[None], token_words[None])[0].numpy()
+    # arcs between the pieces of a word count as ROOT, as in `TreeInducer.graphs`
     words = np.arange(len(weights))
     weights[:, 0] += weights[words, words + 1]
     weights[words, words + 1] = 0
@@ -209,7 +209,7 @@ def _latent_heads(loaded: Loaded, shown: Shown):
     )
 
 
-def _annotations(loaded: Loaded, shown: Shown):
+def _annotations(loaded: LoadedModel, shown: Shown):
     """Draw the syntactic annotation of every source token."""
     if not hasattr(loaded.model, "annotations"):
         return None
@@ -217,24 +217,24 @@ def _annotations(loaded: Loaded, shown: Shown):
     return draw_annotations(annotations[0].float().cpu().numpy(), _tokens(loaded, shown))
 
 
-def _translation(loaded: Loaded, shown: Shown):
+def _translation(loaded: LoadedModel, shown: Shown):
     """Draw the attention of target words to the source."""
-    return _of_target(loaded, shown, source_attention(loaded, shown.batch)["attn"], "attends to")
+    return _attention(loaded, shown, source_attention(loaded, shown.batch)["attn"], "attends to")
 
 
-def _syntax(loaded: Loaded, shown: Shown):
-    """Draw the attention of target words to syntax, if it has weights of its own."""
+def _syntax(loaded: LoadedModel, shown: Shown):
+    """Draw the attention of target words to syntax, if the model has weights for it."""
     weights = source_attention(loaded, shown.batch).get("syntax_attn")
-    return None if weights is None else _of_target(loaded, shown, weights, "attends to the syntax of")
+    return None if weights is None else _attention(loaded, shown, weights, "attends to the syntax of")
 
 
-def _of_target(loaded: Loaded, shown: Shown, weights: Tensor, column_name: str):
-    (columns, of_source), (rows, of_target) = _source(loaded, shown), _target(loaded, shown)
-    weights = join_attention(weights[:1].float().cpu(), of_source[None], of_target[None])[0].numpy()
+def _attention(loaded: LoadedModel, shown: Shown, weights: Tensor, column_name: str):
+    (columns, source_words), (rows, target_words) = _source(loaded, shown), _target(loaded, shown)
+    weights = join_attention(weights[:1].float().cpu(), source_words[None], target_words[None])[0].numpy()
     return draw_heat_map(weights, rows, columns, row_name="predicted", column_name=column_name)
 
 
-def _positions(loaded: Loaded, shown: Shown):
+def _positions(loaded: LoadedModel, shown: Shown):
     """Draw predicted positions, and the attention around them."""
     extra = source_attention(loaded, shown.batch)
     if "position" not in extra:
@@ -251,27 +251,27 @@ _VIEWS = {
     "gate": _gate,
     "position": _positions,
 }
-"""Kind -> function of a model and of what is shown to it. Returns a figure; None: the model has no such view."""
+"""Kind -> function of a model and a `Shown` that returns a figure, or None if the model does not support it."""
 
 
-def _source(loaded: Loaded, shown: Shown) -> tuple[Sequence[str], Tensor]:
-    """The names of the words of the source, EOS last, and the word of each token."""
+def _source(loaded: LoadedModel, shown: Shown) -> tuple[Sequence[str], Tensor]:
+    """Words of the source, EOS last, and the word of each token (T,)."""
     forms = shown.sentence.forms
-    return [*forms, _tokens(loaded, shown)[-1]], torch.tensor([*shown.source.word_of_token, len(forms)])
+    return [*forms, _tokens(loaded, shown)[-1]], torch.tensor([*shown.source.token_words, len(forms)])
 
 
-def _target(loaded: Loaded, shown: Shown) -> tuple[Sequence[str], Tensor]:
-    """Likewise of the translation, or its tokens if one is of several words."""
+def _target(loaded: LoadedModel, shown: Shown) -> tuple[Sequence[str], Tensor]:
+    """Words of the translation likewise, or its tokens if one of them spans several words."""
     tokens = _tokens(loaded, shown, target=True)
     try:
-        words, numbers = words_of(tokens[:-1], loaded.subword_type(shown.subword_type, target=True))
+        words, numbers = join_words(tokens[:-1], loaded.subword_type(shown.subword_type, target=True))
     except ValueError:
         return tokens, torch.arange(len(tokens))
     return [*words, tokens[-1]], torch.tensor([*numbers, len(words)])
 
 
-def _tokens(loaded: Loaded, shown: Shown, target: bool = False) -> list[str]:
-    """The tokens of the source or of the translation, EOS last."""
+def _tokens(loaded: LoadedModel, shown: Shown, target: bool = False) -> list[str]:
+    """Tokens of the source, or of the translation, EOS last."""
     task, batch = loaded.task, shown.batch
     if target:
         return [task.target_dictionary[i] for i in batch["target"][0].tolist()]
