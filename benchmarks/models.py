@@ -25,6 +25,7 @@ RECURRENT = ("lstm", "nmt_lstm", "fa_nmt_shared", "sa_nmt_shared")
 CRITERIONS = {
     "lisa_transformer": "label_smoothed_cross_entropy_with_heads",
     "planted_transformer": "label_smoothed_cross_entropy_with_planted_heads",
+    "": "label_smoothed_cross_entropy",  # all others
 }
 
 
@@ -116,13 +117,8 @@ def build(options: dict, from_checkpoint: bool = False):
     task = BenchmarkTask(SyntaxTranslationConfig(data=".", source_lang="a", target_lang="b"), symbols, symbols)
     torch.manual_seed(1)
     model = task.build_model(Namespace(**options), from_checkpoint)
-    criterion_class = next(
-        (criterion for name, criterion in CRITERIONS.items() if options["arch"].startswith(name)),
-        "label_smoothed_cross_entropy",
-    )
-    criterion = task.build_criterion(
-        Namespace(_name=None, criterion=criterion_class, sentence_avg=False, label_smoothing=0.1)
-    )
+    kind = next(criterion for name, criterion in CRITERIONS.items() if options["arch"].startswith(name))
+    criterion = task.build_criterion(Namespace(_name=None, criterion=kind, sentence_avg=False, label_smoothing=0.1))
     return task, model, criterion
 
 
