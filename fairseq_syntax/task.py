@@ -15,7 +15,7 @@ from .data.dataset import SyntaxPairDataset
 from .data.invariants import check_sizes
 from .data.length_table import length_table_path, read_length_table
 from .data.parsers import ParserOptions, find_parsers
-from .data.raw_text import RawText
+from .data.raw_text_task import RawTextTask
 from .data.splits import check_directories, check_split, load_syntax
 from .data.token_files import load_dictionary
 from .decoding.length_prior import use_length_prior
@@ -66,7 +66,7 @@ class SyntaxTranslationConfig(TranslationConfig, ParserOptions):
 
 
 @register_task("syntax_translation", dataclass=SyntaxTranslationConfig)
-class SyntaxTranslationTask(RawText, TrainingSteps, ValidationBleu, TranslationTask):
+class SyntaxTranslationTask(RawTextTask, TrainingSteps, ValidationBleu, TranslationTask):
     """`translation` with the inputs from trees that the model declares.
 
     A model states `syntax_inputs` (always needed) and `training_syntax_inputs` (needed to train; taken at inference

@@ -38,7 +38,7 @@ MAX_TAGS = 60000
 
 
 @dataclass(frozen=True)
-class Options:
+class BinarizeOptions:
     """Options for the conversion of a split."""
 
     subword_type: str  # a `SubwordType`
@@ -56,7 +56,7 @@ class SplitCounts(NamedTuple):
 
 
 def convert(
-    examples: list[Example], text_path: str, trees_path: str, options: Options
+    examples: list[Example], text_path: str, trees_path: str, options: BinarizeOptions
 ) -> tuple[dict, dict, SplitCounts]:
     """Convert some sentences to arrays.
 
@@ -72,7 +72,7 @@ def convert(
         tokens = example.text.split()
         if len(tokens) >= MAX_TOKENS:
             raise TreeFormatError(f"{place}: {len(tokens)} tokens; a sentence has at most {MAX_TOKENS - 1}, split it")
-        words, word_of_token = split_words(tokens, options.subword_type, place)
+        words, word_ids = split_words(tokens, options.subword_type, place)
         if example.tree:
             place += f" ({trees_path}:{example.tree_line})"
         tree, owners = fit_tree(parse_block(example.tree, trees_path, example.tree_line), words, place)
@@ -83,7 +83,7 @@ def convert(
             )
         unparsed += not tree.is_parsed
         heads = np.array(tree.heads, dtype=np.int64)
-        token_words = np.array([*(owners[word] for word in word_of_token), len(heads)])
+        token_words = np.array([*(owners[word] for word in word_ids), len(heads)])
         lists["words"].append(token_words)
         lists["heads"].append(heads)
         lists["parents"].append(parent_positions(heads, token_words))
@@ -123,7 +123,7 @@ def packed_distances(heads: list[np.ndarray]) -> list[np.ndarray]:
 class SplitWriter:
     """Writer of a split's arrays under a path prefix; tags stay provisional until `finish`."""
 
-    def __init__(self, prefix: str, options: Options):
+    def __init__(self, prefix: str, options: BinarizeOptions):
         self.prefix = prefix
         self.options = options
         self.tag_counts: dict[str, collections.Counter] = {name: collections.Counter() for name in TAG_DICTIONARIES}

@@ -102,7 +102,7 @@ def _distances(syntax: TokenSyntax) -> np.ndarray:
     return expand_distances(distances, syntax.words)
 
 
-def _tag_of_tokens(tags: np.ndarray | None, syntax: TokenSyntax) -> np.ndarray:
+def _token_tags(tags: np.ndarray | None, syntax: TokenSyntax) -> np.ndarray:
     assert tags is not None  # arrays that an input needs are there
     return np.append(tags, EOS)[syntax.words]
 
@@ -115,8 +115,8 @@ INPUTS: dict[str, SyntaxInput] = {
     "piece_heads": SyntaxInput(("words", "heads"), lambda s: piece_heads(s.heads, s.words), -1, is_position=True),
     "word_starts": SyntaxInput(("words",), lambda s: np.diff(s.words, prepend=-1) > 0, 0),
     "distances": SyntaxInput(("words", "heads", "distances"), _distances, PAD_DISTANCE, dtype=torch.uint8),
-    "deprels": SyntaxInput(("words", "deprels"), lambda s: _tag_of_tokens(s.deprels, s), PAD),
-    "upos": SyntaxInput(("words", "upos"), lambda s: _tag_of_tokens(s.upos, s), PAD),
+    "deprels": SyntaxInput(("words", "deprels"), lambda s: _token_tags(s.deprels, s), PAD),
+    "upos": SyntaxInput(("words", "upos"), lambda s: _token_tags(s.upos, s), PAD),
 }
 
 

@@ -17,7 +17,7 @@ from .binarize import packed_distances
 _CHUNK = 4096
 """Sentences whose distances are computed together."""
 
-CHANGED = "the text was changed after the trees were added: run fairseq-syntax preprocess --only-syntax --overwrite"
+MISFIT = "the text was changed after the trees were added: run fairseq-syntax preprocess --only-syntax --overwrite"
 """Advice for trees that do not fit the binarized text."""
 
 
@@ -25,14 +25,14 @@ def check_sizes(text_sizes, tree_sizes, place: str) -> None:
     """Raise TreeFormatError unless text and trees have the same number of tokens in each sentence, EOS included."""
     if len(text_sizes) != len(tree_sizes):
         raise TreeFormatError(
-            f"{place}: {len(text_sizes)} sentences in the binarized text, but {len(tree_sizes)} in the trees; {CHANGED}"
+            f"{place}: {len(text_sizes)} sentences in the binarized text, but {len(tree_sizes)} in the trees; {MISFIT}"
         )
     wrong = np.flatnonzero(np.asarray(text_sizes) != np.asarray(tree_sizes))
     if len(wrong):
         i = int(wrong[0])
         raise TreeFormatError(
             f"{place}, line {i + 1}: {text_sizes[i] - 1} tokens in the binarized text, but {tree_sizes[i] - 1} in the "
-            f"trees; {CHANGED}"
+            f"trees; {MISFIT}"
         )
 
 

@@ -14,19 +14,19 @@ from .parsers import Parser
 logger = logging.getLogger(__name__)
 
 
-def token_syntax(tree: Sentence, word_of_token: Sequence[int], dictionaries: Mapping) -> TokenSyntax:
+def token_syntax(tree: Sentence, word_ids: Sequence[int], dictionaries: Mapping) -> TokenSyntax:
     """Align a tree to the tokens of its sentence.
 
     Args:
         tree: over J words, or without a parse.
-        word_of_token: word of each token, without EOS.
+        word_ids: word of each token, without EOS.
         dictionaries: "deprels"/"upos" -> fairseq dictionary, where these are needed.
     """
     indices = {
         name: np.array([dictionary.index(tag) for tag in getattr(tree, name)], dtype=np.int64)
         for name, dictionary in dictionaries.items()
     }
-    return TokenSyntax(np.array([*word_of_token, len(tree)]), np.array(tree.heads, dtype=np.int64), **indices)
+    return TokenSyntax(np.array([*word_ids, len(tree)]), np.array(tree.heads, dtype=np.int64), **indices)
 
 
 class LiveSyntax:
@@ -58,10 +58,10 @@ class LiveSyntax:
         if trees is None:
             trees = self.parser.parse([words for words, _ in cut])
         syntax = []
-        for tree, (words, word_of_token), place in zip(trees, cut, places, strict=True):
+        for tree, (words, word_ids), place in zip(trees, cut, places, strict=True):
             tree, owners = fit_tree(self._checked(tree, place), words, place)
             self._warn_unknown_tags(tree)
-            syntax.append(token_syntax(tree, [owners[word] for word in word_of_token], self.dictionaries))
+            syntax.append(token_syntax(tree, [owners[word] for word in word_ids], self.dictionaries))
         return syntax
 
     def _checked(self, tree: Sentence, place: str) -> Sentence:

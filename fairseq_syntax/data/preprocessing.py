@@ -32,10 +32,9 @@ from .arrays import (
     read_manifest,
     tag_dictionary_path,
 )
-from .binarize import Options, SplitCounts, SplitWriter, tag_dictionary
+from .binarize import BinarizeOptions, SplitCounts, SplitWriter, tag_dictionary
 from .length_table import length_table_path
-from .text.recipe import FILE as RECIPE
-from .text.recipe import Recipe, read_recipe
+from .text.recipe import RECIPE, Recipe, read_recipe
 from .token_files import check_text, load_dictionary, split_languages, symbols_of, token_reader
 
 logger = logging.getLogger("fairseq_syntax.preprocess")
@@ -64,7 +63,7 @@ class Preprocessing:
     splits: dict[str, str]
     destination: Path
     binarize: Callable[[Path, Mapping[str, int]], None] | None
-    options: Options
+    options: BinarizeOptions
     syntax_dicts: str | None = None
     max_words: int = MAX_WORDS
     workers: int = 1

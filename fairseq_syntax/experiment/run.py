@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from ..data.text.recipe import FILE as RECIPE
+from ..data.text.recipe import RECIPE
 from ..data.text.tokenizers import load_detokenizer
 from ..evaluate.corpus import read_output
 from ..evaluate.schemas import RunRecord, read_json

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fairseq import options as fairseq_options
 
-from ..data.binarize import Options
+from ..data.binarize import BinarizeOptions
 from ..data.preprocessing import Preprocessing, binarize_text
 from ..trees.conllu import MAX_WORDS
 from ..trees.subwords import SubwordType
@@ -43,7 +43,7 @@ def preprocess(
         splits: name of each split in fairseq-preprocess -> prefix of its text.
         text, folder: preparation of raw text, and folder for its pieces and trees; None for pieces with trees.
         subword_type: type of the pieces; None for that of `text`, or subword_nmt.
-        distances, allow_unparsed: see `Options`.
+        distances, allow_unparsed: see `BinarizeOptions`.
         only_syntax: whether the data directory holds the text already.
         syntax_dicts, max_words, overwrite: see `Preprocessing`.
 
@@ -63,7 +63,7 @@ def preprocess(
                 splits=prefixes,
                 destination=Path(options["destdir"]),
                 binarize=None if only_syntax else partial(binarize_text, options, prefixes),
-                options=Options(subword_type, distances=distances, allow_unparsed=allow_unparsed),
+                options=BinarizeOptions(subword_type, distances=distances, allow_unparsed=allow_unparsed),
                 syntax_dicts=syntax_dicts,
                 max_words=max_words,
                 workers=options["workers"],

@@ -3,7 +3,8 @@
 from enum import StrEnum
 from itertools import pairwise
 
-SPACE = "▁"
+from .subwords import SPACE
+
 SPACE_IN_TEXT = "_"  # replaces the sign if a text contains it
 
 

@@ -93,7 +93,7 @@ def unpack_distances(packed: np.ndarray, size: int) -> np.ndarray:
     return distances
 
 
-def expand_distances(distances: np.ndarray, word_of_token: np.ndarray) -> np.ndarray:
+def expand_distances(distances: np.ndarray, words: np.ndarray) -> np.ndarray:
     """Distances (T, T) between tokens from those (J+1, J+1) between their words; 0 within a word."""
-    words = np.asarray(word_of_token, dtype=np.int64)
+    words = np.asarray(words, dtype=np.int64)
     return distances[words[:, None], words[None, :]]

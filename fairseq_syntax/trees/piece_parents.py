@@ -1,7 +1,7 @@
 """Parents of subwords, from trees over words.
 
 A sentence of J words has T tokens: its subwords and the end-of-sentence symbol (EOS), which counts as word J.
-Everywhere, `heads` (J,) are 0-based as in `conllu.Sentence`, and `word_of_token` (T,) is the word of each token, EOS
+Everywhere, `heads` (J,) are 0-based as in `conllu.Sentence`, and `words` (T,) is the word of each token, EOS
 last.
 """
 
@@ -13,9 +13,9 @@ NO_PARENT = np.iinfo(np.uint16).max
 """Doubled parent position of a token without a parse, whose attention stays unchanged."""
 
 
-def word_spans(word_of_token: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def word_spans(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """First and last token of every word, EOS included: two arrays (J+1,), int64."""
-    words = np.asarray(word_of_token, dtype=np.int64)
+    words = np.asarray(words, dtype=np.int64)
     starts = np.flatnonzero(np.diff(words, prepend=-1))
     ends = np.append(starts[1:], len(words)) - 1
     return starts, ends
@@ -33,14 +33,13 @@ def parent_words(heads: np.ndarray) -> np.ndarray:
     return np.where(parents == ROOT, own, parents)
 
 
-def parent_positions(heads: np.ndarray, word_of_token: np.ndarray) -> np.ndarray:
+def parent_positions(heads: np.ndarray, words: np.ndarray) -> np.ndarray:
     """Twice the middle position of every token's parent: (T,), uint16 (Bugliarello & Okazaki 2020, Sec. 2).
 
     The middle of a word is the mean position of its pieces, counted from the sentence's first token: 7.0 for pieces 6,
     7 and 8, and 6.5 for pieces 6 and 7. It is doubled to be an integer. Roots and EOS are their own parents; without a
     parse, the value is `NO_PARENT`.
     """
-    words = np.asarray(word_of_token, dtype=np.int64)
     first, last = word_spans(words)
     parents = parent_words(heads)
     doubled_middle = (first + last)[np.maximum(parents, 0)]
@@ -48,9 +47,8 @@ def parent_positions(heads: np.ndarray, word_of_token: np.ndarray) -> np.ndarray
     return doubled_middle[words].astype(np.uint16)
 
 
-def parent_first_pieces(heads: np.ndarray, word_of_token: np.ndarray) -> np.ndarray:
+def parent_first_pieces(heads: np.ndarray, words: np.ndarray) -> np.ndarray:
     """The first piece of every token's head word, which LISA predicts: (T,), int64; -1 without a parse."""
-    words = np.asarray(word_of_token, dtype=np.int64)
     first, _ = word_spans(words)
     parents = parent_words(heads)
     pieces = first[np.maximum(parents, 0)]
@@ -58,13 +56,13 @@ def parent_first_pieces(heads: np.ndarray, word_of_token: np.ndarray) -> np.ndar
     return pieces[words]
 
 
-def piece_heads(heads: np.ndarray, word_of_token: np.ndarray) -> np.ndarray:
+def piece_heads(heads: np.ndarray, words: np.ndarray) -> np.ndarray:
     """The head of every token in a tree over tokens: (T,), int64; -1 without a parse.
 
     The head of a word's first piece is the first piece of its head word, or EOS, the last token, for a root. The word's
     other pieces depend on its first one. EOS is its own head.
     """
-    heads, words = np.asarray(heads, dtype=np.int64), np.asarray(word_of_token, dtype=np.int64)
+    heads = np.asarray(heads, dtype=np.int64)
     if (heads == UNPARSED).any():
         return np.full(len(words), -1)
     first, _ = word_spans(words)

@@ -16,7 +16,7 @@ class SubwordType(StrEnum):
 
 
 SPACE = "\u2581"
-"""The ▁ with which sentencepiece begins a word."""
+"""The ▁ with which sentencepiece begins a word; in text of characters, the space itself."""
 
 JOINER = "\uffed"
 """Begins or ends a word beside which there is no space in the text; see `data.text.tokenizers`."""
@@ -51,14 +51,14 @@ def join_subwords(tokens: list[str], subword_type: str) -> tuple[list[str], list
     ValueError: unknown type, or a text that ends inside a word.
     """
     if subword_type == SubwordType.none:
-        words, word_of_token = tokens, list(range(len(tokens)))
+        words, word_ids = tokens, list(range(len(tokens)))
     elif subword_type == SubwordType.subword_nmt:
-        words, word_of_token = _join_subword_nmt(tokens)
+        words, word_ids = _join_subword_nmt(tokens)
     elif subword_type == SubwordType.sentencepiece:
-        words, word_of_token = _join_sentencepiece(tokens)
+        words, word_ids = _join_sentencepiece(tokens)
     else:
         raise ValueError(f"subword type {subword_type!r} is unknown; choose one of {', '.join(SubwordType)}")
-    return without_joiners(words), word_of_token
+    return without_joiners(words), word_ids
 
 
 def without_joiners(words: Iterable[str]) -> list[str]:
@@ -77,10 +77,10 @@ def decode_pieces(pieces: list[str]) -> str:
 
 def _join_subword_nmt(tokens: list[str]) -> tuple[list[str], list[int]]:
     words: list[str] = []
-    word_of_token: list[int] = []
+    word_ids: list[int] = []
     pieces: list[str] = []
     for token in tokens:
-        word_of_token.append(len(words))
+        word_ids.append(len(words))
         if token.endswith("@@"):
             pieces.append(token[:-2])
         elif pieces:
@@ -90,12 +90,12 @@ def _join_subword_nmt(tokens: list[str]) -> tuple[list[str], list[int]]:
             words.append(token)
     if pieces:
         raise ValueError(f"the text ends inside a word ({quoted(tokens[-1])}); was the line cut off?")
-    return words, word_of_token
+    return words, word_ids
 
 
 def _join_sentencepiece(tokens: list[str]) -> tuple[list[str], list[int]]:
     words: list[list[str]] = []
-    word_of_token: list[int] = []
+    word_ids: list[int] = []
     begun = True  # whether the next piece without a mark opens a word
     for token in tokens:
         opens = token.startswith(SPACE)
@@ -104,17 +104,17 @@ def _join_sentencepiece(tokens: list[str]) -> tuple[list[str], list[int]]:
                 f"the piece {quoted(token)} spans several words; train sentencepiece with --split_by_whitespace=true"
             )
         if token == SPACE:
-            word_of_token.append(len(words))
+            word_ids.append(len(words))
             begun = True
             continue
         if opens or begun:
             words.append([])
             begun = False
         words[-1].append(token)
-        word_of_token.append(len(words) - 1)
+        word_ids.append(len(words) - 1)
     if words:  # a final lone mark
-        word_of_token = [min(word, len(words) - 1) for word in word_of_token]
+        word_ids = [min(word, len(words) - 1) for word in word_ids]
     elif tokens:
         raise ValueError(f"the text has no word, only {quoted(' '.join(tokens))}")
     # with their marks, or the text <0x41>, in one piece, would be a byte
-    return [decode_pieces(word).removeprefix(SPACE) for word in words], word_of_token
+    return [decode_pieces(word).removeprefix(SPACE) for word in words], word_ids

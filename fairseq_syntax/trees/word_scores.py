@@ -4,7 +4,7 @@ import numpy as np
 
 
 def collapse_to_words(
-    arc_scores: np.ndarray, root_scores: np.ndarray, word_of_token: np.ndarray
+    arc_scores: np.ndarray, root_scores: np.ndarray, words: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sums of the scores over the pieces of both words.
 
@@ -14,14 +14,14 @@ def collapse_to_words(
 
     Args:
         arc_scores, root_scores: (T, T), [dependent, head], and (T,), scores or marginals; the diagonal is ignored.
-        word_of_token: (T,) 0-based word of each token, in order and without gaps. Leave EOS out of all three.
+        words: (T,) 0-based word of each token, in order and without gaps. Leave EOS out of all three.
 
     Returns arc scores (J, J), [dependent, head], with a zero diagonal, and root scores (J,), float64.
     """
     arcs, roots = np.array(arc_scores, dtype=np.float64), np.asarray(root_scores, dtype=np.float64)
     np.fill_diagonal(arcs, roots)
     # sums of runs, not a product with a 0/1 matrix, in which 0 * -inf would be NaN
-    starts = np.flatnonzero(np.diff(np.asarray(word_of_token, dtype=np.int64), prepend=-1))
+    starts = np.flatnonzero(np.diff(np.asarray(words, dtype=np.int64), prepend=-1))
     if len(starts):
         arcs = np.add.reduceat(np.add.reduceat(arcs, starts, axis=0), starts, axis=1)
     collapsed_roots = arcs.diagonal().copy()

@@ -32,10 +32,10 @@ from .tokenizers import (
     load_detokenizer,
     load_tokenizer,
     normalize,
-    words_of,
+    unicode_words,
 )
 
-FILE = "text.json"
+RECIPE = "text.json"
 VERSION = 2
 _PARSER_OPTIONS = {"parser_model", "parser_tagger", "parser_language"}
 
@@ -81,7 +81,7 @@ class Side:
         """subword-nmt's or sentencepiece's. Raises ValueError: not the codes that the recipe was written with."""
         path = self.folder / self.codes
         if not path.is_file() or checksum(path) != self.sha256:
-            raise ValueError(f"{path}: missing, or not the file that {FILE} names; run preprocess again")
+            raise ValueError(f"{path}: missing, or not the file that {RECIPE} names; run preprocess again")
         try:
             if self.subwords == SubwordType.subword_nmt:
                 from subword_nmt.apply_bpe import BPE
@@ -101,8 +101,8 @@ class Side:
         tokens = [line.split() for line in lines] if tokenized else self._tokenizer(lines)
         if not tokenized and self.tokenizer not in ("moses", "none"):
             pairs = zip(lines, tokens, strict=True)
-            # if a tokeniser changes the text, fall back to `words_of`
-            tokens = [add_joiners(*pair) or add_joiners(pair[0], words_of(pair[0])) or [] for pair in pairs]
+            # if a tokeniser changes the text, fall back to `unicode_words`
+            tokens = [add_joiners(*pair) or add_joiners(pair[0], unicode_words(pair[0])) or [] for pair in pairs]
         return [[token.lower() for token in line] for line in tokens] if self.lowercase else tokens
 
     def cut(self, words: list[str]) -> str:
@@ -154,11 +154,11 @@ class Recipe:
 
     def between(self, source: str | None, target: str | None) -> "Recipe":
         """The recipe for translating between two languages, either way. Raises ValueError: it is of others."""
-        languages = self.source.language, self.target.language
-        if (source, target) == languages:
+        pair = self.source.language, self.target.language
+        if (source, target) == pair:
             return self
-        if (target, source) != languages:
-            raise ValueError(f"{self.source.folder / FILE}: is of {'-'.join(languages)}; use data of {source}-{target}")
+        if (target, source) != pair:
+            raise ValueError(f"{self.source.folder / RECIPE}: is of {'-'.join(pair)}; use data of {source}-{target}")
         # other parsers, and the shares, are of this source
         parser: dict = {name: {} for name, options in self.parser.items() if name in ("none", "stanza") and not options}
         return Recipe(self.target, self.source, parser)
@@ -175,7 +175,7 @@ class Recipe:
             if side.codes and not (folder / side.codes).exists():
                 link_or_copy(side.folder / side.codes, folder / side.codes)
         sides = {name: self._settings(side) for name, side in (("source", self.source), ("target", self.target))}
-        with written(str(folder / FILE)) as file:
+        with written(str(folder / RECIPE)) as file:
             more = {"parser": self.parser, "shares": self.shares}
             json.dump({"version": VERSION, **sides, **more}, file, indent=1, ensure_ascii=False)
             file.write("\n")
@@ -186,7 +186,7 @@ def read_recipe(folder: str | Path) -> Recipe | None:
 
     Raises ValueError: it cannot be read, or is of another version.
     """
-    path = Path(folder, FILE)
+    path = Path(folder, RECIPE)
     if not path.is_file():
         return None
     try:

@@ -130,7 +130,7 @@ def load_tokenizer(name: str, language: str) -> Callable[[list[str]], list[list[
         return (_spacy if kind == "spacy" else _stanza)(model or language)
     split: Callable[[str], list[str]] = str.split
     if kind == "words":
-        split = words_of
+        split = unicode_words
     elif kind == "mecab":
         split = _mecab()
     elif kind == "moses":
@@ -141,7 +141,7 @@ def load_tokenizer(name: str, language: str) -> Callable[[list[str]], list[list[
     return lambda lines: [split(line) for line in lines]
 
 
-def words_of(line: str) -> list[str]:
+def unicode_words(line: str) -> list[str]:
     """The words, numbers and other characters of a line: a word keeps its marks, joiners and inner apostrophes."""
     return [match[0] for part in line.split() for match in _WORD.finditer(part)]
 

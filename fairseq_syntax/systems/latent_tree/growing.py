@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ...data.dataset import SyntaxPairDataset
 from ...trees.characters import SPACE
-from .layers import Grown, Memory, lstm_step_, precise, sent_up
+from .layers import Grown, TreeMemory, lstm_step_, precise, sent_up
 from .rnng import RNNG
 from .transitions import NONE, NUM_ACTIONS, Action, Limits, Transitions, legality
 
@@ -73,7 +73,7 @@ class RNNGState:
     """
 
     @torch.inference_mode()
-    def __init__(self, grammar: RNNG, lengths: np.ndarray, limits: Limits, memory: Memory | None = None):
+    def __init__(self, grammar: RNNG, lengths: np.ndarray, limits: Limits, memory: TreeMemory | None = None):
         rows, longest, self._device = len(lengths), int(lengths.max()), grammar.embed.weight.device
         self.grammar, self.memory = grammar, memory
         self.transitions = Transitions(lengths, limits)
@@ -230,7 +230,7 @@ def grow_trees(
     lengths: np.ndarray,
     limits: Limits,
     text: np.ndarray | SymbolChoice,
-    memory: Memory | None = None,
+    memory: TreeMemory | None = None,
     greedy: bool = False,
     seeds: Seeds | None = None,
     actions: np.ndarray | None = None,

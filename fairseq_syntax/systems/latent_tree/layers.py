@@ -400,7 +400,7 @@ class _Compose(Function):
 # --- stack -----------------------------------------------------------------------------------------------------------
 
 
-class Memory(NamedTuple):
+class TreeMemory(NamedTuple):
     """The I constituents of B source sentences, roots first, as a decoder attends to them."""
 
     keys: Tensor  # (B, I, H)
@@ -437,7 +437,7 @@ class StackLSTM(nn.Module):
         return torch.addmm(self.bias, entries, self.input_weight.t())
 
     def forward(
-        self, entries: Tensor, plan: StackPlan, memory: Memory | None, grown: Tensor
+        self, entries: Tensor, plan: StackPlan, memory: TreeMemory | None, grown: Tensor
     ) -> tuple[Tensor, Tensor | None]:
         """All states of a batch.
 

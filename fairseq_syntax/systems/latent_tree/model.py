@@ -23,7 +23,7 @@ from torch import Tensor
 
 from ...options import as_namespace, fill_defaults, option, register_presets
 from .growing import Seeds, grow_trees, left_justified
-from .layers import Memory
+from .layers import TreeMemory
 from .reinforce import MovingBaselines
 from .rnng import RNNG, Replay, TreePair, TreeScores
 from .transitions import Limits
@@ -118,8 +118,8 @@ class LatentTreeRNNG(BaseFairseqModel):
         actions: Tensor | None = None,
         seeds: Seeds | None = None,
         detach_output: bool = False,
-    ) -> tuple[TreeScores, Replay, Memory]:
-        """Scores of source sentences under their trees, and the `Memory` for a decoder; see `forward`."""
+    ) -> tuple[TreeScores, Replay, TreeMemory]:
+        """Scores of source sentences under their trees, and the `TreeMemory` for a decoder; see `forward`."""
         scores, replay = self._side(self.encoder, src_tokens, trees, actions, seeds, detach_output)
         return scores, replay, self.encoder.memory(replay, scores.constituents)
 

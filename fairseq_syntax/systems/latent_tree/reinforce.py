@@ -277,7 +277,7 @@ class MovingBaselines(nn.Module):
 # --- criterion -------------------------------------------------------------------------------------------------------
 
 
-class Side(NamedTuple):
+class SideRewards(NamedTuple):
     """Trees and rewards of one side of B sentences; only `scores` have gradients."""
 
     scores: object  # TreeScores
@@ -304,7 +304,7 @@ class Losses(NamedTuple):
 
     total: Tensor  # (B,) eq. 3
     coverage: Tensor  # (B,) eq. 2
-    sides: tuple[Side, Side]  # source and target
+    sides: tuple[SideRewards, SideRewards]  # source and target
     # (B, T) float64 of either side, rewards to go less baselines; None where they do not train the policy
     advantages: list[Tensor | None]
 
@@ -329,8 +329,7 @@ class ReinforceTreeCriterion(FairseqCriterion):
     loss of a sentence; for both sides NTs (`nts_per_char_*`) and tree reward (`tree_reward_*`) per symbol without the
     end, and `flat_*` and `capped_*` (% of trees that are nothing but a root, or met the limit of actions).
 
-    A dummy batch (`sample` has a true stand_in), in a process that has run out of data before the others, does not
-    move the averages.
+    A dummy batch (`sample` has a true stand_in), of a process without more data, does not move the averages.
 
     Raises ValueError: options out of range.
     """
@@ -395,7 +394,7 @@ class ReinforceTreeCriterion(FairseqCriterion):
             total = total - self.weights.policy_weight * (advantage.to(scores.log_policy) * scores.log_policy).sum(1)
         return Losses(total, coverage, sides, advantages)
 
-    def _sides(self, pair, forced: tuple[bool, bool]) -> tuple[Side, Side]:
+    def _sides(self, pair, forced: tuple[bool, bool]) -> tuple[SideRewards, SideRewards]:
         sides = []
         chosen = self.weights
         weights = (chosen.source_weight, chosen.target_weight)
@@ -404,10 +403,10 @@ class ReinforceTreeCriterion(FairseqCriterion):
                 scores.constituents, chosen.terminal_reward, chosen.nonterminal_reward, chosen.reward_mode
             )
             tree, at_end = (torch.from_numpy(part).to(scores.actions.device) for part in rewards)
-            sides.append(Side(scores, weight, tree, at_end, is_forced))
+            sides.append(SideRewards(scores, weight, tree, at_end, is_forced))
         return tuple(sides)
 
-    def _advantage(self, side: Side, index: int, baselines) -> Tensor:
+    def _advantage(self, side: SideRewards, index: int, baselines) -> Tensor:
         """(B, T) reward to go of each action of source or target (eq. 4) less baselines; 0 for NOP."""
         actions = side.scores.actions
         rewards = side.tree - side.weight * side.symbol_losses()
@@ -420,7 +419,7 @@ class ReinforceTreeCriterion(FairseqCriterion):
         to_go = reward_to_go(rewards, generated(actions, self.weights.gen_count), self.discount)[:, :-1]
         return torch.where(actions == Action.NOP, 0, to_go)
 
-    def _tree_places(self, side: Side) -> tuple[Tensor, Tensor]:
+    def _tree_places(self, side: SideRewards) -> tuple[Tensor, Tensor]:
         """(B, T) bool, where average tree rewards are subtracted, and (B,) the sum of the rewards they average."""
         if self.weights.tree_baseline == TreeBaseline.reduce:
             places = side.at(Action.REDUCE)
@@ -475,7 +474,7 @@ _GIVEN = ("src_actions", "tgt_actions")
 _LOG_SIDES = ("src", "tgt")
 
 
-def _sums(name: str, side: Side) -> dict[str, Tensor]:
+def _sums(name: str, side: SideRewards) -> dict[str, Tensor]:
     """Float64 sums and counts of one side of a batch, "src" or "tgt", for `reduce_metrics`."""
     scores, trees = side.scores, side.scores.constituents
     roots = trees.parent == NONE

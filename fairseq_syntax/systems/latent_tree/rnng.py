@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .layers import Composition, Grown, Memory, StackLSTM, composition_plan, precise, stack_plan
+from .layers import Composition, Grown, StackLSTM, TreeMemory, composition_plan, precise, stack_plan
 from .transitions import NONE, NUM_ACTIONS, Action, Constituents, Limits, constituents, legality
 
 FORBIDDEN = -1e9  # added to the score of an action that is not legal; finite, so that its gradient is 0 and not NaN
@@ -75,7 +75,9 @@ class RNNG(nn.Module):
         self.policy = nn.Linear(size, NUM_ACTIONS)
         self.output = nn.Linear(size, vocabulary)
 
-    def replay(self, grown: Grown, trees: Constituents, symbols: np.ndarray, memory: Memory | None = None) -> Replay:
+    def replay(
+        self, grown: Grown, trees: Constituents, symbols: np.ndarray, memory: TreeMemory | None = None
+    ) -> Replay:
         """All phrases and states of B sentences whose trees have been grown, with gradients.
 
         Args:
@@ -93,7 +95,7 @@ class RNNG(nn.Module):
         states, attention = self.stack(entries, stacking, memory, grown.states)
         return Replay(states, stacking.state, phrases, composing.slot, attention)
 
-    def memory(self, replay: Replay, trees: Constituents) -> Memory:
+    def memory(self, replay: Replay, trees: Constituents) -> TreeMemory:
         """Memory for a decoder (Sec. 2.2): all constituents of each sentence, in the order of opening.
 
         The key is the state of the stack when the constituent had just been opened, the value its phrase.
@@ -114,7 +116,7 @@ class RNNG(nn.Module):
         def padded(items):
             return items.new_zeros(shape[0] * shape[1], self.size).index_copy(0, place, items).unflatten(0, shape)
 
-        return Memory(padded(keys), padded(values), mask.unflatten(0, shape))
+        return TreeMemory(padded(keys), padded(values), mask.unflatten(0, shape))
 
     def scores(
         self,
@@ -172,7 +174,7 @@ class RNNG(nn.Module):
         grown: Grown,
         text: np.ndarray,
         limits: Limits,
-        memory: Memory | None = None,
+        memory: TreeMemory | None = None,
         most: np.ndarray | None = None,
         detach_output: bool = False,
     ) -> tuple[TreeScores, Replay]:

@@ -32,7 +32,7 @@ def to_brackets(actions: np.ndarray, symbols: Sequence[Sequence[str]]) -> list[s
     """
     lines = []
     for taken, opens, sentence in zip(actions.tolist(), constituents(actions).opens.tolist(), symbols, strict=True):
-        text = iter([*map(escape, sentence), None])
+        text = iter([*map(escape_bracket, sentence), None])
         tokens = [OPEN]
         for action, opened in zip(taken, opens, strict=True):
             if opened != NONE:
@@ -58,17 +58,17 @@ def from_brackets(line: str) -> tuple[list[int], list[str]]:
     depths = np.cumsum([(token == OPEN) - (token == CLOSE) for token in tokens])
     if not len(depths) or tokens[0] != OPEN or depths[-1] != 0 or (depths[:-1] < 1).any():
         raise ValueError(f"{line[:60]!r} is not a tree, such as {EXAMPLE}")
-    symbols = [unescape(token) for token in tokens if token not in kinds]
+    symbols = [unescape_bracket(token) for token in tokens if token not in kinds]
     return [*actions[1:-1], int(Action.GEN)], symbols
 
 
-def escape(symbol: str) -> str:
+def escape_bracket(symbol: str) -> str:
     """Escape a bracket among the symbols of a text."""
     return symbol.replace("(", "-LRB-").replace(")", "-RRB-")
 
 
-def unescape(token: str) -> str:
-    """Inverse of `escape`."""
+def unescape_bracket(token: str) -> str:
+    """Inverse of `escape_bracket`."""
     return token.replace("-LRB-", "(").replace("-RRB-", ")")
 
 

@@ -47,9 +47,8 @@ class DecayedSGDConfig(FairseqDataclass):
 class DecayedSGD(FairseqOptimizer):
     """`torch.optim.SGD` with momentum and a weight decay that depends on the parameter.
 
-    - None: vectors and scalars, i.e. biases; parameters with the attribute `no_weight_decay = True`, which is set on
-      those of `nn.Embedding` and `nn.EmbeddingBag`, shared with a softmax or not. A model sets it on tables of other
-      modules.
+    - None: vectors and scalars, i.e. biases; parameters with `no_weight_decay = True`, set here for `nn.Embedding` and
+      `nn.EmbeddingBag`, shared with a softmax or not, and by models for other tables.
     - Its own: a parameter with an attribute `weight_decay` (a number), set by a model.
     - `--weight-decay`: all others.
 

@@ -18,7 +18,7 @@ from ..recurrent.decoder import RecurrentDecoder
 from ..recurrent.encoder import RecurrentEncoder
 from ..recurrent.model import RecurrentModel
 from ..recurrent.rotation import Rotation
-from ..recurrent.source_attention import Memory, Source, SourceAttention
+from ..recurrent.source_attention import Memory, SourceAttention, SourceBatch
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class LatentGraphEncoder(RecurrentEncoder):
     def build_layers(self, args, input_size):
         return nn.LSTM(input_size, args.lgp_size, batch_first=True)
 
-    def parse(self, source: Source) -> tuple[Graph, Tensor, Tensor]:
+    def parse(self, source: SourceBatch) -> tuple[Graph, Tensor, Tensor]:
         """Graphs of a batch, its tokens and its lengths; all padded on the right."""
         tokens, rotation = source.rotation.right(source.tokens), source.rotation
         lengths = (~source.padding_mask).sum(dim=1)
@@ -86,7 +86,7 @@ class LatentGraphEncoder(RecurrentEncoder):
         graph = self.parser(self.words(tokens), lengths, heads, labels, clamped_heads=clamped)
         return graph, tokens, lengths
 
-    def _parsed(self, source: Source, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    def _parsed(self, source: SourceBatch, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Columns of given heads, EOS for roots, and numbers of labels (B, T)."""
         heads = _columns_right(source.syntax["parent_pieces"], source.rotation)
         own = torch.arange(heads.shape[1], device=heads.device)

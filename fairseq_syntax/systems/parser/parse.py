@@ -9,7 +9,7 @@ import torch
 from fairseq.data import data_utils
 
 from ...data.parsers import Parser, ParserOptions
-from ...data.raw_text import GROWING
+from ...data.raw_text_task import GROWING
 from ...pretrained import checkpoint
 from ...trees.conllu import ROOT, Sentence, TreeFormatError, quoted
 from ...trees.spanning import chu_liu_edmonds

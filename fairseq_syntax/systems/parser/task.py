@@ -17,7 +17,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 from fairseq.optim.lr_scheduler import FairseqLRScheduler, register_lr_scheduler
 from fairseq.tasks import FairseqTask, register_task
 
-from ...data.raw_text import GROWING
+from ...data.raw_text_task import GROWING
 from ...data.token_files import load_dictionary
 from ...options import check_values, option
 from .model import LatentGraphParserModel

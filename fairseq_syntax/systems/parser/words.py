@@ -16,7 +16,7 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
-from ...data.raw_text import GROWING
+from ...data.raw_text_task import GROWING
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from .cells import GRUCell, LSTMCell
 from .decoder import RecurrentDecoder
 from .encoder import RecurrentEncoder
 from .model import TINY, RecurrentModel, RecurrentOptions
-from .source_attention import GlobalAttention, GlobalMemory, Source, SourceAttention, SourceMemory, attend
+from .source_attention import GlobalAttention, GlobalMemory, SourceAttention, SourceBatch, SourceMemory, attend
 
 __all__ = [
     "TINY",
@@ -25,8 +25,8 @@ __all__ = [
     "RecurrentEncoder",
     "RecurrentModel",
     "RecurrentOptions",
-    "Source",
     "SourceAttention",
+    "SourceBatch",
     "SourceMemory",
     "attend",
 ]

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ...data.collating import GivenSyntax, SourceSyntax
 from .dropout import RecurrentDropout, dropout_of, run_gru
 from .rotation import Rotation
-from .source_attention import Source, SourceMemory
+from .source_attention import SourceBatch, SourceMemory
 
 
 class RecurrentEncoder(FairseqEncoder):
@@ -44,11 +44,11 @@ class RecurrentEncoder(FairseqEncoder):
             batch_first=True,
         )
 
-    def embed(self, source: Source) -> Tensor:
+    def embed(self, source: SourceBatch) -> Tensor:
         """Input (B, T, E) of the recurrent layers."""
         return self.embed_tokens(source.tokens)
 
-    def run(self, layers: nn.RNNBase, x: Tensor, source: Source):
+    def run(self, layers: nn.RNNBase, x: Tensor, source: SourceBatch):
         """Run bidirectional layers on x (B, T, E), padded as `source` is.
 
         Returns (annotations (B, T, 2H), 0 at padding; final states, each (B, layers, 2H), the output first).
@@ -67,17 +67,17 @@ class RecurrentEncoder(FairseqEncoder):
         ]
         return self.annotation_dropout(x), final
 
-    def source(self, src_tokens: Tensor, src_syntax: Optional[SourceSyntax] = None) -> Source:
-        """The `Source` of a batch; see `forward`."""
+    def source(self, src_tokens: Tensor, src_syntax: Optional[SourceSyntax] = None) -> SourceBatch:
+        """The `SourceBatch` of a batch; see `forward`."""
         padding_mask = src_tokens.eq(self.dictionary.pad())
         word_mask = ~padding_mask & src_tokens.ne(self.dictionary.eos())
-        return Source(src_tokens, padding_mask, word_mask, GivenSyntax(src_syntax or {}), Rotation(padding_mask))
+        return SourceBatch(src_tokens, padding_mask, word_mask, GivenSyntax(src_syntax or {}), Rotation(padding_mask))
 
-    def annotate(self, source: Source):
+    def annotate(self, source: SourceBatch):
         """Annotations S (B, T, 2H), and final states, each (B, layers, 2H), the output first."""
         return self.run(self.rnn, self.embed(source), source)
 
-    def remember(self, source: Source) -> Dict[str, object]:
+    def remember(self, source: SourceBatch) -> Dict[str, object]:
         """The "memory" for the attention, and the last states, "final": batch first."""
         states, final = self.annotate(source)
         return {"memory": self.memory(states, source), "final": final}

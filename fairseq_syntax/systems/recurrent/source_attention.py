@@ -16,7 +16,7 @@ from .rotation import Rotation
 Memory = Dict[str, Tensor]
 
 
-class Source(NamedTuple):
+class SourceBatch(NamedTuple):
     """The source sentences of a batch: input of every `SourceMemory`."""
 
     tokens: Tensor  # (B, T) ids
@@ -33,7 +33,7 @@ class SourceMemory(nn.Module):
     context_size: int
 
     @abstractmethod
-    def forward(self, states: Tensor, source: Source) -> Memory:
+    def forward(self, states: Tensor, source: SourceBatch) -> Memory:
         """name -> tensor (B, …) of annotations (B, T, C); rows belong to sentences, so beam search can reorder them."""
 
 

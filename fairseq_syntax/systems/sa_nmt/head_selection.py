@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from ...trees.matrix_tree import head_marginals
-from ..recurrent.source_attention import Source
+from ..recurrent.source_attention import SourceBatch
 
 
 class HeadDistribution(StrEnum):
@@ -71,7 +71,7 @@ class HeadSelection(nn.Module):
             return arcs, arcs.diagonal(dim1=1, dim2=2)
         return arcs, keys @ self.root_query
 
-    def heads(self, states: Tensor, source: Source) -> Dict[str, Tensor]:
+    def heads(self, states: Tensor, source: SourceBatch) -> Dict[str, Tensor]:
         """Scores and distributions of the heads of words with annotations (B, T, C).
 
         Returns "arc_scores" and "arc_marginals" (B, T, T), [dependent, head]; "root_scores" and "root_marginals" (B,
@@ -102,7 +102,7 @@ class HeadSelection(nn.Module):
             "word_mask": word_mask,
         }
 
-    def forward(self, states: Tensor, source: Source) -> Tensor:
+    def forward(self, states: Tensor, source: SourceBatch) -> Tensor:
         """Syntactic annotations M (B, T, C), eq. 8: the values of each word's heads; its own value for the root."""
         heads = self.heads(states, source)
         own = torch.where(source.word_mask, heads["root_marginals"], 1.0)

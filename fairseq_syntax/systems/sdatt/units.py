@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ..recurrent.cells import GRUCell
-from ..recurrent.source_attention import Memory, Source
+from ..recurrent.source_attention import Memory, SourceBatch
 from .attention import AdditiveAttention, AdditiveMemory, global_weights
 from .conditional_gru import MASKS, ConditionalGRUDecoder, GRUEncoder
 
@@ -126,7 +126,7 @@ class UnitEncoder(GRUEncoder):
         super().__init__(dictionary, args, embed_tokens, memory, input_size or 2 * embedding)
         self.units = DependencyUnits(embedding)
 
-    def embed_both(self, source: Source) -> tuple[Tensor, Tensor]:
+    def embed_both(self, source: SourceBatch) -> tuple[Tensor, Tensor]:
         """(V_x, V_U), (B, T, E) each. Raises ValueError: no trees."""
         starts, parents = source.syntax["word_starts"], source.syntax["parent_pieces"]
         embedded = self.embed_tokens(source.tokens)

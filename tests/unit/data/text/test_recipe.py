@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairseq_syntax.data.text.languages import language_of
-from fairseq_syntax.data.text.recipe import FILE, Recipe, Side, read_recipe
+from fairseq_syntax.data.text.recipe import RECIPE, Recipe, Side, read_recipe
 from fairseq_syntax.data.text.tokenizers import FORMS, form_of, normalize
 from fairseq_syntax.files import checksum
 from fairseq_syntax.preparation.text import _learn_merges, _learn_pieces
@@ -151,13 +151,13 @@ def test_other_codes_are_refused(sides, tmp_path):
 def test_damaged_recipes(sides, tmp_path, change):
     """Among them, what would run code from a folder, or read a file somewhere else."""
     Recipe(sides["subword_nmt"], sides["none"]).write(tmp_path)
-    content = json.loads((tmp_path / FILE).read_text())
+    content = json.loads((tmp_path / RECIPE).read_text())
     for key, value in change.items():
         part, _, name = key.partition(".")
         if name:
             content[part][name] = value
         else:
             content[part] = value
-    (tmp_path / FILE).write_text(json.dumps(content))
+    (tmp_path / RECIPE).write_text(json.dumps(content))
     with pytest.raises(ValueError, match=r"text\.json: not a recipe "):
         read_recipe(tmp_path)

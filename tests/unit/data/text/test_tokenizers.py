@@ -16,7 +16,7 @@ from fairseq_syntax.data.text.tokenizers import (
     load_detokenizer,
     load_tokenizer,
     normalize,
-    words_of,
+    unicode_words,
 )
 from fairseq_syntax.trees.subwords import JOINER
 
@@ -76,17 +76,17 @@ WORDS = {
 @pytest.mark.parametrize(("line", "tokens"), WORDS.items())
 def test_words_of_unicode(line, tokens):
     joined = tokens.replace("~", JOINER)
-    assert add_joiners(line, words_of(line)) == joined.split() and detokenize(joined) == line
+    assert add_joiners(line, unicode_words(line)) == joined.split() and detokenize(joined) == line
 
 
 @given(st.text() | st.text(st.sampled_from("a1é'’.-@ \u0301\uffed\uffee\u2581\u200d猫ก😀")))
 def test_tokens_with_joiners_are_the_line(text):
     line = normalize(text)
     cut = escape(line)
-    tokens = add_joiners(cut, words_of(cut))
+    tokens = add_joiners(cut, unicode_words(cut))
     assert tokens is not None and detokenize(" ".join(tokens)) == line
     assert not any("@@" in token or "\u2581" in token or JOINER in token.strip(JOINER) for token in tokens)
-    assert add_joiners(f"{cut}x", words_of(cut)) is None  # a tokeniser that changes the text
+    assert add_joiners(f"{cut}x", unicode_words(cut)) is None  # a tokeniser that changes the text
 
 
 def test_form_of_a_text():

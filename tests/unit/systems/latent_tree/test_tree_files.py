@@ -10,7 +10,7 @@ from oracles import rnng_trees as oracle
 from oracles.transitions import legal_actions
 
 from fairseq_syntax.systems.latent_tree.transitions import Limits
-from fairseq_syntax.systems.latent_tree.tree_files import escape, from_brackets, to_brackets, unescape
+from fairseq_syntax.systems.latent_tree.tree_files import escape_bracket, from_brackets, to_brackets, unescape_bracket
 
 SYMBOLS = ["a", "▁", "(", ")", "X", "(X", "</s>", "<unk>", "漢", "'", "-", "a)b("]
 
@@ -34,11 +34,11 @@ def test_random_trees_there_and_back(seed, rows, weights):
 @given(st.text(st.sampled_from("()-LRBX a"), max_size=12).filter(lambda text: " " not in text))
 def test_escapes(symbol):
     """A token stands for one symbol only; and a symbol without such names comes back."""
-    token = escape(symbol)
+    token = escape_bracket(symbol)
     assert "(" not in token and ")" not in token
-    assert escape(unescape(token)) == token
+    assert escape_bracket(unescape_bracket(token)) == token
     if "LRB" not in symbol and "RRB" not in symbol:
-        assert unescape(token) == symbol
+        assert unescape_bracket(token) == symbol
 
 
 @pytest.mark.parametrize("line", [" \n", "a b", "(X a ) (X b )", "(X a", "(X a ) )", ") (X"])

@@ -4,7 +4,7 @@ import pytest
 import torch
 from oracles import syntax_translation as oracle
 
-from fairseq_syntax.systems.recurrent.source_attention import Source
+from fairseq_syntax.systems.recurrent.source_attention import SourceBatch
 from fairseq_syntax.systems.sa_nmt.head_selection import HeadDistribution, HeadSelection, RootScores
 
 C = 4
@@ -40,7 +40,7 @@ def batch(sentences, dtype=torch.double):
     torch.manual_seed(1)
     states = torch.randn(*tokens.shape, C, dtype=torch.double).to(dtype).requires_grad_()
     padding = tokens.eq(PAD)
-    return states, Source(tokens, padding, ~padding & tokens.ne(EOS))
+    return states, SourceBatch(tokens, padding, ~padding & tokens.ne(EOS))
 
 
 def never_heads():

@@ -22,8 +22,7 @@ from .dataset import SyntaxPairDataset
 from .live_parsing import LiveSyntax, token_syntax
 from .parsers import Parser, ParserOptions, load_parser
 from .text.guard import Guard
-from .text.recipe import FILE as RECIPE
-from .text.recipe import Recipe, read_recipe
+from .text.recipe import RECIPE, Recipe, read_recipe
 
 if TYPE_CHECKING:
     from fairseq.tasks.translation import TranslationTask as Task
@@ -48,7 +47,7 @@ GROWING = threading.RLock()
 """Held while a dictionary, and what models keep of its words, grow together: threads may share a model."""
 
 
-class RawText(Task):
+class RawTextTask(Task):
     """Mixin of translation tasks with the options of `SyntaxTranslationConfig`.
 
     Attributes:
@@ -127,7 +126,7 @@ class RawText(Task):
         for named, settings in (self.text.parser if self.text else {}).items():
             if name in (None, named):
                 chosen = {
-                    key.name: given for key in fields(ParserOptions) if (given := getattr(options, key.name, None))
+                    key.name: value for key in fields(ParserOptions) if (value := getattr(options, key.name, None))
                 }
                 name, options = named, ParserOptions(**{**settings, **chosen})
         return load_parser(str(name or "stanza"), options, self.cfg.source_lang)
