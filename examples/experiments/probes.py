@@ -19,7 +19,7 @@ from pathlib import Path
 from fairseq_syntax.experiment import Experiment
 from fairseq_syntax.experiment.plan import Plan, PlanError
 from fairseq_syntax.experiment.records import describe
-from fairseq_syntax.experiment.run import Run, RunError, at_once, held, logged, read_run
+from fairseq_syntax.experiment.run import Run, RunError, hold_lock, read_run, run_logged, worker_pool
 from fairseq_syntax.experiment.schedule import chosen_runs
 from fairseq_syntax.files import written
 from fairseq_syntax.tools.verb import Verb, positive
@@ -105,7 +105,7 @@ class Question:
         """Ask, and write the record. Raises RunError: the command failed; PlanError: see `checkpoint`."""
         answer = self.run.folder / f"{self.probe.name}.json"
         command = self.command(self.run.checkpoint, answer)
-        logged(command, answer.with_suffix(".log"))
+        run_logged(command, answer.with_suffix(".log"))
         described = describe(self.run.device)
         record = {
             "corpus": self.run.plan.name,
@@ -142,7 +142,7 @@ def run(args: argparse.Namespace) -> None:
     left = [question for question in questions if not question.record.exists()]
     ready = [question for question in left if question.checkpoint]
     failed = []
-    with held(experiment.out / "lock-of-probes"), at_once(args.jobs) as pool:
+    with hold_lock(experiment.out / "lock-of-probes"), worker_pool(args.jobs) as pool:
         asked = {pool.submit(question.ask): f"{question.probe.name} {question.run.name}" for question in ready}
         for number, future in enumerate(as_completed(asked), start=1):
             said = f"{asked[future]}: {future.exception() or 'done'}"

@@ -263,15 +263,15 @@ def tables(comparison: dict, form: str = TableFormat.text) -> list[str]:
     for buckets in comparison["buckets"]:
         parts.append(bucket_table(comparison, buckets, form))
         parts += [_note(note, form) for note in notes(buckets)]
-    return [*parts, settings(comparison, form)]
+    return [*parts, settings_table(comparison, form)]
 
 
 def score_tables(comparison: dict, form: str) -> Iterator[tuple[str, str]]:
     """Captions and tables of each metric: the scores, and the differences from each baseline."""
     for metric in comparison["metrics"]:
-        yield f"{metric['name']}: scores", _scores(comparison, metric, form)
+        yield f"{metric['name']}: scores", _score_table(comparison, metric, form)
         for baseline in dict.fromkeys(test["baseline"] for test in comparison["tests"]):
-            yield f"{metric['name']}: differences from {baseline}", _tests(comparison, metric, baseline, form)
+            yield f"{metric['name']}: differences from {baseline}", _test_table(comparison, metric, baseline, form)
 
 
 def _note(text: str, form: str) -> str:
@@ -296,7 +296,7 @@ def _has_seeds(comparison: dict) -> bool:
     return any(len(system["runs"]) > 1 for system in comparison["systems"])
 
 
-def _scores(comparison: dict, metric: dict, form: str) -> str:
+def _score_table(comparison: dict, metric: dict, form: str) -> str:
     """The score of every system."""
     keys, names = ["mean"], ["score"]
     if _has_seeds(comparison):
@@ -322,7 +322,7 @@ def _brevity(summary: dict, metric: dict, less: dict | None = None) -> list[Deci
     return [rounded(bare, metric["digits"]), rounded(summary["length_ratio"], 3)]
 
 
-def _tests(comparison: dict, metric: dict, baseline: str, form: str) -> str:
+def _test_table(comparison: dict, metric: dict, baseline: str, form: str) -> str:
     """The differences of all systems from a baseline."""
     digits, kinds = metric["digits"], {"p": ""} | ({"holm": "Holm"} if len(comparison["systems"]) > 2 else {})
     names = list(TESTS) if _has_seeds(comparison) else ["randomization"]
@@ -363,7 +363,7 @@ def bucket_table(comparison: dict, buckets: dict, form: str) -> str:
     return format_table([*header, *_BREVITY[: len(rows[0]) - len(header)]], rows, form)
 
 
-def settings(comparison: dict, form: str) -> str:
+def settings_table(comparison: dict, form: str) -> str:
     """The settings needed to reproduce the numbers."""
     chance = comparison["chance"]
     rows = [

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from ..trees.subwords import JOINER
 from ..trees.text import visible
 from ..version import __version__
-from .comparison import Comparison, Evaluation, bucket_table, notes, score_tables, settings
+from .comparison import Comparison, Evaluation, bucket_table, notes, score_tables, settings_table
 from .tables import TableFormat
 from .verdicts import translating, verdicts
 
@@ -42,7 +42,7 @@ def page(compared: Comparison, title: str, most: int = 50) -> str:
         scores=tables,
         buckets=buckets,
         sentences=list(_sentences(compared.evaluation, metric, most)),
-        settings=Markup(settings(content, TableFormat.html)),
+        settings=Markup(settings_table(content, TableFormat.html)),
     )
 
 

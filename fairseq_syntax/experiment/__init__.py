@@ -14,7 +14,7 @@ from . import corpus
 from .answer import answer, expectation
 from .budget import duration, fit_budget, minutes_left, read_budget, time_updates, write_budget
 from .plan import NAME, PlanError, read_plan
-from .run import Run, RunError, held, read_records, read_run, say
+from .run import Run, RunError, hold_lock, read_records, read_run, say
 from .schedule import chosen_runs, prepare_by_script, run_all
 from .settings import begin
 
@@ -80,7 +80,7 @@ class Experiment:
         if not self.trust and (code := self.plan.runs_code()):
             raise PlanError(f"{self.plan.path}: {code} runs code; read it, and give --trust if you trust its author")
         corpus.check_needs(self.plan, self.out)
-        with held(self.out / "lock") as number:
+        with hold_lock(self.out / "lock") as number:
             if self.plan.corpus is not None:
                 corpus.prepare(self.plan, self.out)
             elif not (self.out / "prepared").exists():
@@ -105,7 +105,7 @@ class Experiment:
                 for line in expectation(self.plan):
                     say(line)
             self.prepare()
-            with held(self.out / "lock"):
+            with hold_lock(self.out / "lock"):
                 self._fit(left, jobs, gpu)
             runs = self.runs(only, gpu)
             left = [run for run in runs if not run.record.exists()]
@@ -132,7 +132,7 @@ class Experiment:
         """Write the reports, see `answer.answer`. Raises ValueError: the data, with the references, are missing."""
         if not (self.out / "prepared").exists():
             raise PlanError(f"{self.out}: the data are missing; to compare, give the --output that has them")
-        with held(self.out / "lock-of-reports"):
+        with hold_lock(self.out / "lock-of-reports"):
             return answer(self.plan, self.out, self.results)
 
     def model(self, system: str | None = None, ensemble: bool = False) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 
 from ..files import written
 from .plan import Plan, PlanError
-from .run import Run, at_once, call, say
+from .run import Run, call, say, worker_pool
 
 _OVERHEAD = 1.05  # seconds of a training, with its checkpoints and validation loss, per second of its updates
 # Updates that take as long as one sentence: beam search at the end; greedy search, in all validations together.
@@ -135,7 +135,7 @@ def time_updates(runs: Sequence[Run], jobs: int) -> None:
     left = [run for name, run in first.items() if name not in _timed(run.out)]
     if left:
         say(f"timing {_TIMED} updates of {', '.join(run.system.name for run in left)}")
-        with at_once(jobs) as pool:
+        with worker_pool(jobs) as pool:
             times = zip(left, pool.map(_seconds, left), strict=True)
             known = _timed(left[0].out) | {run.system.name: seconds for run, seconds in times if seconds[0]}
         with written(str(left[0].out / _TIMES)) as file:

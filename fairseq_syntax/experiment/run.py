@@ -67,7 +67,7 @@ def _die_with_parent() -> None:  # called in the child, so that trainings do not
 def call(command: list[str], out: IO | int, errors: IO | int | None, **more) -> int:
     """Run a command, which ends with this process, and return its exit status; 127 if there is no such program.
 
-    Raises Interrupted: the workers of `at_once` were interrupted.
+    Raises Interrupted: the workers of `worker_pool` were interrupted.
     """
     more = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": errors, "env": environment()} | more
     if not _interrupted.is_set():
@@ -88,7 +88,7 @@ def call(command: list[str], out: IO | int, errors: IO | int | None, **more) -> 
     return child.returncode
 
 
-def logged(command: list[str], log: Path, output: Path | None = None, **more) -> None:
+def run_logged(command: list[str], log: Path, output: Path | None = None, **more) -> None:
     """Run a command, append what it prints to `log`, and write its standard output to `output` instead if given.
 
     Raises RunError: it fails; the message has the last line of the log.
@@ -103,7 +103,7 @@ def logged(command: list[str], log: Path, output: Path | None = None, **more) ->
 
 
 @contextmanager
-def held(path: Path, wait: bool = True) -> Iterator[int | None]:
+def hold_lock(path: Path, wait: bool = True) -> Iterator[int | None]:
     """Hold a lock, and yield its file descriptor; a child that inherits it holds the lock, too.
 
     If another process holds it, wait for that one, or, without `wait`, yield None.
@@ -122,7 +122,7 @@ def held(path: Path, wait: bool = True) -> Iterator[int | None]:
 
 
 @contextmanager
-def at_once(jobs: int) -> Iterator[ThreadPoolExecutor]:
+def worker_pool(jobs: int) -> Iterator[ThreadPoolExecutor]:
     """A pool of `jobs` workers, whose commands are ended after an interrupt or an error."""
     try:
         with ThreadPoolExecutor(jobs) as pool:
@@ -247,7 +247,7 @@ class Run:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._check_beginning()
         if not self.trained:
-            logged(self.train_command(), self.folder / "train.log")
+            run_logged(self.train_command(), self.folder / "train.log")
         write_search(self.checkpoint.parent, self.family.generate)
         started = time.monotonic()
         for name, split in self.plan.splits.items():
@@ -277,7 +277,7 @@ class Run:
         if not made_by.exists() or made_by.read_text(encoding="utf8") != asked:
             generated = goal.with_suffix(".generated")
             made_by.unlink(missing_ok=True)
-            logged(command, self.folder / "generate.log", generated)
+            run_logged(command, self.folder / "generate.log", generated)
             lines = [text for _, text in sorted(read_output(generated).hypotheses.items())]
             if self.plan.detokenize and not (self.data / RECIPE).exists():
                 detokenize = load_detokenizer(self.plan.detokenize["tokenizer"], self.plan.detokenize["language"])

@@ -7,7 +7,7 @@ from pathlib import Path
 from ..progress import progress_bar
 from .plan import Plan, PlanError
 from .records import environment
-from .run import Interrupted, Run, at_once, held, logged, read_run, reason, say
+from .run import Interrupted, Run, hold_lock, read_run, reason, run_logged, say, worker_pool
 
 
 def chosen_runs(
@@ -30,7 +30,7 @@ def prepare_by_script(plan: Plan, out: Path, lock: int) -> None:
     say(f"preparing the data: {plan.prepare}; its log: {out / 'prepare.log'}")
     variables = {**environment(), "PYTHONSAFEPATH": "", "OUT": str(out)}  # its Python files may import each other
     script = str(plan.path.resolve().parent / plan.prepare)
-    logged(["bash", script], out / "prepare.log", env=variables, pass_fds=(lock,))
+    run_logged(["bash", script], out / "prepare.log", env=variables, pass_fds=(lock,))
 
 
 def run_all(runs: Sequence[Run], jobs: int) -> dict[str, str]:
@@ -41,7 +41,7 @@ def run_all(runs: Sequence[Run], jobs: int) -> dict[str, str]:
     failed: dict[str, str] = {}
 
     def work(run: Run) -> None:
-        with held(run.out / "runs" / f".{run.name}.lock", wait=False) as mine:
+        with hold_lock(run.out / "runs" / f".{run.name}.lock", wait=False) as mine:
             if mine is None or run.record.exists():
                 return
             say(f"{run.name}: begun; its log: {run.folder / 'train.log'}")
@@ -54,7 +54,7 @@ def run_all(runs: Sequence[Run], jobs: int) -> dict[str, str]:
                 failed[run.name] = reason(error)
                 say(f"{run.name}: failed: {failed[run.name]}")
 
-    with at_once(jobs) as pool:
+    with worker_pool(jobs) as pool:
         left = [pool.submit(work, run) for run in runs if not run.record.exists()]
         for _ in progress_bar(as_completed(left), total=len(left), desc="runs", unit="run"):
             pass

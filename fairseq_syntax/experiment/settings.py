@@ -45,7 +45,7 @@ SIZES = (
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownSystem:
     """A system of `SYSTEMS`: its family, its options, and whether it reads trees, at least in training."""
 
     family: str
@@ -54,30 +54,30 @@ class Known:
 
 
 SYSTEMS = {
-    "transformer": Known("transformer", "--arch transformer_iwslt_de_en"),
-    "pascal": Known(
+    "transformer": KnownSystem("transformer", "--arch transformer_iwslt_de_en"),
+    "pascal": KnownSystem(
         "transformer",
         "--arch pascal_transformer_iwslt_de_en --pascal-heads 2 0 0 0 --pascal-parent-ignoring 0.1",
         True,
     ),
-    "tag": Known("transformer", "--arch tag_transformer_iwslt_de_en", True),
-    "dasa": Known("transformer", "--arch dasa_transformer_iwslt_de_en", True),
-    "lisa": Known(
+    "tag": KnownSystem("transformer", "--arch tag_transformer_iwslt_de_en", True),
+    "dasa": KnownSystem("transformer", "--arch dasa_transformer_iwslt_de_en", True),
+    "lisa": KnownSystem(
         "transformer",
         "--arch lisa_transformer_iwslt_de_en --criterion label_smoothed_cross_entropy_with_heads",
         True,
     ),
-    "planted": Known(
+    "planted": KnownSystem(
         "transformer",
         "--arch planted_transformer_iwslt_de_en --criterion label_smoothed_cross_entropy_with_planted_heads",
         True,
     ),
-    "nmt_lstm": Known("recurrent", "--arch nmt_lstm"),
-    "fa_nmt_shared": Known("recurrent", "--arch fa_nmt_shared --sa-scaled-heads"),
-    "sa_nmt_shared": Known("recurrent", "--arch sa_nmt_shared --sa-scaled-heads --sa-root-scores query"),
-    "global_att": Known("directed", "--arch global_att"),
-    "sdatt": Known("directed", "--arch sdatt", True),
-    "chen17": Known("directed", "--arch chen17", True),
+    "nmt_lstm": KnownSystem("recurrent", "--arch nmt_lstm"),
+    "fa_nmt_shared": KnownSystem("recurrent", "--arch fa_nmt_shared --sa-scaled-heads"),
+    "sa_nmt_shared": KnownSystem("recurrent", "--arch sa_nmt_shared --sa-scaled-heads --sa-root-scores query"),
+    "global_att": KnownSystem("directed", "--arch global_att"),
+    "sdatt": KnownSystem("directed", "--arch sdatt", True),
+    "chen17": KnownSystem("directed", "--arch chen17", True),
 }
 """Systems of `experiment --systems`; others can be added to the file."""
 BASELINES = {"transformer": "transformer", "recurrent": "nmt_lstm", "directed": "global_att"}

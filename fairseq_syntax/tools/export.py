@@ -132,7 +132,7 @@ def export(loaded, folder: Path, to: str, quantization: str | None = None) -> No
         recipe.write(folder)
 
 
-def compare(loaded, folder: Path, to: str) -> tuple[float, str]:
+def compare_scores(loaded, folder: Path, to: str) -> tuple[float, str]:
     """Compare the exported with the loaded model: largest difference of scores in nats per token, and a message.
 
     Both score the loaded model's translations of the first sentences of the validation set. Raises ValueError: the set
@@ -224,7 +224,7 @@ def run(args: argparse.Namespace) -> None:
     loaded = load_model(args.path, args.data, cpu=True)
     with staged_directory(args.output) as folder:
         export(loaded, folder, args.to, args.quantization)
-        apart, message = compare(loaded, folder, args.to)
+        apart, message = compare_scores(loaded, folder, args.to)
         if not apart <= TOLERANCE and not args.quantization:
             raise ValueError(f"{args.path}: {message}, more than rounding explains; nothing was written")
     print(f"{args.output}: {message}", file=sys.stderr)

@@ -24,7 +24,7 @@ from fairseq_syntax.experiment import run as runs
 from fairseq_syntax.experiment.budget import minutes_left, time_updates
 from fairseq_syntax.experiment.plan import PlanError, read_plan
 from fairseq_syntax.experiment.records import describe, environment, hashes, read_log
-from fairseq_syntax.experiment.run import Interrupted, Run, RunError, held, logged, read_records
+from fairseq_syntax.experiment.run import Interrupted, Run, RunError, hold_lock, read_records, run_logged
 from fairseq_syntax.experiment.schedule import prepare_by_script, run_all
 from fairseq_syntax.files import lock, staged
 from fairseq_syntax.tools import experiment as verb
@@ -454,7 +454,7 @@ def test_records_of_changed_files_are_counted_and_a_copy_has_no_commit(tmp_path,
 
 def test_after_an_error_what_was_started_is_ended_and_nothing_else_begins():
     began = time.monotonic()
-    with pytest.raises(KeyError), runs.at_once(1) as pool:
+    with pytest.raises(KeyError), runs.worker_pool(1) as pool:
         futures = [pool.submit(runs.call, ["sleep", "20"], None, None) for _ in range(2)]
         time.sleep(0.3)
         raise KeyError("x")
@@ -496,7 +496,7 @@ def test_records_of_different_data_are_not_put_together(tmp_path, monkeypatch):
 
 def test_a_run_that_another_process_works_at_is_left_to_it(tmp_path, capsys):
     _, [run] = runs_of(write(tmp_path / "tiny.toml", 3), tmp_path)
-    with held(run.out / "runs" / ".nmt_lstm-1.lock"):
+    with hold_lock(run.out / "runs" / ".nmt_lstm-1.lock"):
         assert run_all([run], jobs=1) == {} and not run.folder.exists()
     assert "begun" not in capsys.readouterr().err
 
@@ -506,14 +506,14 @@ def test_a_script_of_preparation_starts_python_files_that_import_their_neighbour
     (tmp_path / "neighbour.py").write_text("print('imported')\n")
     (tmp_path / "start.py").write_text("import neighbour\n")
     (tmp_path / plan.prepare).write_text(f"python '{tmp_path}/start.py'\n")
-    with held(tmp_path / "lock") as number:
+    with hold_lock(tmp_path / "lock") as number:
         prepare_by_script(plan, tmp_path, number)
     assert "imported" in (tmp_path / "prepare.log").read_text()
 
 
 def test_a_command_that_fails_is_told_with_the_end_of_its_log(tmp_path):
     with pytest.raises(RunError, match=f"^sh ended with 3; {tmp_path}/log ends: odd$"):
-        logged(["sh", "-c", "echo odd >&2; exit 3"], tmp_path / "log", tmp_path / "output")
+        run_logged(["sh", "-c", "echo odd >&2; exit 3"], tmp_path / "log", tmp_path / "output")
     assert [path.name for path in tmp_path.iterdir() if "output" in path.name or "partial" in path.name] == []
 
 
