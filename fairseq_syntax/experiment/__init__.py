@@ -1,9 +1,4 @@
-"""Experiments: from parallel text, raw or prepared, to trained systems, scores and tests.
-
-from fairseq_syntax.experiment import Experiment
-for record in Experiment("study").run():
-    print(record["system"], record["seed"], record["scores"]["test"]["BLEU"])
-"""
+"""Experiments: from parallel text, raw or prepared, to trained systems, scores and tests (docs/corpus.md)."""
 
 import os
 from collections.abc import Sequence
