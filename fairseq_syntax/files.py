@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 STDIO = "-"
-"""What stands for stdin and stdout."""
+"""File name for stdin and stdout."""
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import sys
 from tqdm import tqdm
 
 SECONDS, FIRST = 60, 10
-"""Between two lines of a log, and before the first: work that is done before says nothing there."""
+"""Seconds between two lines of a log, and before the first: shorter work logs nothing."""
 
 
 class _Lines:

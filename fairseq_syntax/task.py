@@ -25,7 +25,7 @@ from .training.steps import TrainingSteps
 from .training.validation_bleu import ValidationBleu
 
 ParserChoice = StrEnum("ParserChoice", {name: name for name in find_parsers()})
-"""Where the trees of raw text come from at inference."""
+"""Source of the trees of raw text at inference."""
 
 
 @dataclass
@@ -93,7 +93,7 @@ class SyntaxTranslationTask(RawTextTask, TrainingSteps, ValidationBleu, Translat
 
     @classmethod
     def load_dictionary(cls, filename):
-        """As in fairseq; the message about a damaged one names the file."""
+        """As in fairseq; the error for a damaged dictionary names the file."""
         return load_dictionary(filename, super().load_dictionary)
 
     def build_model(self, cfg, from_checkpoint=False):

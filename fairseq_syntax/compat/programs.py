@@ -72,10 +72,10 @@ def keep_unknown_words():
 def refuse_bad_checkpoints():
     """Refuse checkpoints that run code, or cannot be used, in messages that name the file.
 
-    Nothing is built from the options of a checkpoint before they have been looked at, because fairseq runs some as
-    code; files that they would write or run are forgotten. fairseq's messages name no file, torch's tell how to load it
-    unsafely, and a model whose parameters are not numbers translates without a word. Can go when fairseq evaluates
-    literals only, and looks at what it loads.
+    The options of a checkpoint are checked before anything is built from them, because fairseq runs some as code; files
+    that they would write or run are removed. fairseq's messages name no file, torch's explain how to load it unsafely,
+    and a model with NaN parameters translates without a warning. Can go when fairseq evaluates literals only, and
+    checks what it loads.
     """
     from fairseq import checkpoint_utils
     from fairseq.file_io import PathManager
@@ -124,7 +124,7 @@ def _forget_places(options: MutableMapping, overrides: Mapping) -> None:
 def read_data():
     """Keep data from being run: names of FASTA files by a shell, lines of a manifest of speech units by `eval`.
 
-    And keep the files of an archive, which `from_pretrained` unpacks, in one folder. Can go when fairseq does.
+    Also keep the files of an archive that `from_pretrained` unpacks in one folder. Can go when fairseq does.
     """
     import tarfile
 
@@ -132,7 +132,7 @@ def read_data():
     from fairseq.data import codedataset
     from fairseq.data.fasta_dataset import FastaDataset
 
-    # found before the builtin
+    # this name hides the builtin
     codedataset.eval = ast.literal_eval
 
     def exists(exists_fasta, path):

@@ -1,4 +1,4 @@
-"""Repairs by name, of the fairseq that they were made for."""
+"""Registry of repairs, by name, for one version of fairseq."""
 
 import functools
 import inspect
@@ -12,7 +12,7 @@ REPAIRS: dict[str, Callable[[], None]] = {}
 
 
 def repair(name: str):
-    """Decorator: a function that makes a repair; its first line says which."""
+    """Decorator of functions that make a repair, described by the first line of their docstrings."""
     return lambda make: REPAIRS.setdefault(name, make)
 
 
@@ -30,7 +30,7 @@ def replace(owner: Any, name: str, function: Callable) -> None:
 
 @functools.cache
 def repair_fairseq() -> None:
-    """Make all repairs, once; or log that this fairseq is another, and change nothing."""
+    """Make all repairs, once; with another version of fairseq, change nothing and log so."""
     import fairseq
 
     if not fairseq.__version__.startswith(VERSION):

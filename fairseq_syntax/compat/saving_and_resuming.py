@@ -29,7 +29,7 @@ def whole_copies():
 
 @repair("last-validation")
 def step_after_resuming():
-    """Make, in a resumed run, the step of the learning rate that its last validation asked for.
+    """Repeat, in a resumed run, the step of the learning rate after the last validation.
 
     fairseq saves at the end of an epoch, and only then hands the validation loss to the scheduler. A run resumed from
     that checkpoint never does: `reduce_lr_on_plateau` forgets one validation, and a halving with it. Can go when
@@ -42,7 +42,7 @@ def step_after_resuming():
         if state is None or reset_optimizer or reset_lr_scheduler:
             return state
         position = state.get("train_iterator") or {}
-        # between epochs; in the middle of one, the scheduler knows all there is to know
+        # between epochs; in the middle of an epoch, the scheduler's state is complete
         if position.get("iterations_in_epoch") == 0 and state.get("val_loss") is not None:
             self.lr_step(position["epoch"] - 1, state["val_loss"])
         return state
@@ -52,7 +52,7 @@ def step_after_resuming():
 
 @repair("patience")
 def keep_patience():
-    """Remember, in a resumed run, how many validations brought nothing, for `--patience` and `--lr-patience`.
+    """Keep, in a resumed run, the count of validations without improvement, for `--patience` and `--lr-patience`.
 
     fairseq counts the first in attributes of a function of its command and saves them nowhere, and of torch's scheduler
     it saves the best loss alone: a resumed run counted from zero. Can go when fairseq saves both.
@@ -102,7 +102,7 @@ def _names(state: Mapping) -> dict[str, str | None]:
 def refuse_another_system():
     """Refuse to resume from the checkpoint of another system, or of other data, in the folder of `--save-dir`.
 
-    fairseq loads whatever parameters fit: PASCAL goes on from a Transformer without a word, LISA as soon as fairseq's
+    fairseq loads whatever parameters fit: PASCAL continues a Transformer without a warning, LISA as soon as fairseq's
     advice `--reset-optimizer` is followed. Warm starts that name a checkpoint (`--finetune-from-model`,
     `--restore-file`) are left alone. Can go when fairseq compares the names.
     """
@@ -116,7 +116,7 @@ def refuse_another_system():
         cfg = self.cfg.checkpoint
         last = os.path.join(cfg.save_dir, default.replace(".pt", f"{self.checkpoint_suffix}.pt"))
         if cfg.restore_file == default and filename == last and os.path.isfile(filename):
-            # nothing but names is looked at
+            # only names are compared
             saved = open_checkpoint(filename)
             now = _names({"cfg": self.cfg})
             for option, value in _names(saved).items():

@@ -36,7 +36,7 @@ ARRAY_TYPES = {
 }
 
 TAG_DICTIONARIES = {"deprels": "deprel", "upos": "upos"}
-"""Arrays of tags -> the part of the name of their dictionary's file."""
+"""Array of tags -> infix of the file name of its dictionary."""
 
 
 def tag_dictionary_path(data_path: str | Path, source: str, name: str) -> Path:

@@ -22,10 +22,10 @@ from ..trees.text import SYMBOLS
 from .arrays import ARRAY_TYPES, TAG_DICTIONARIES, ArrayWriter
 
 CHUNK = 1000
-"""Sentences that a worker converts at a time."""
+"""Maximum sentences that a worker converts at a time."""
 
 CHUNK_ENTRIES = 2**25
-"""Entries of their distance matrices, about; a chunk ends with the sentence that exceeds them."""
+"""Approximate entries of the distance matrices of a chunk, which ends with the sentence that exceeds them."""
 
 CHUNK_TAGS = 2**20
 """Tags that get their final indices at a time."""

@@ -37,7 +37,7 @@ class SourceSyntax(TypedDict, total=False):
     deprels: torch.Tensor
     """(B, T) int32: label of the word of each token, an index of its dictionary; 1 at padding."""
     upos: torch.Tensor
-    """(B, T) int32: part of speech likewise."""
+    """(B, T) int32: part of speech of the word of each token, in the same way."""
 
 
 class GivenSyntax(dict):

@@ -44,7 +44,7 @@ class AsItIs:
 
 
 GROWING = threading.RLock()
-"""Held while a dictionary, and what models keep of its words, grow together: threads may share a model."""
+"""Lock for growing a dictionary together with the tables that models derive from it: threads may share a model."""
 
 
 class RawTextTask(Task):

@@ -46,7 +46,7 @@ class Sentence:
 
     @property
     def is_parsed(self) -> bool:
-        """Whether the sentence has a tree; an empty sentence has an empty tree."""
+        """True if the sentence has a tree; an empty sentence has an empty tree."""
         return not self.heads or self.heads[0] != UNPARSED
 
     def collapse_ranges(self) -> "Sentence":

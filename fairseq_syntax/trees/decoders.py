@@ -3,4 +3,4 @@
 from enum import StrEnum
 
 TreeDecoder = StrEnum("TreeDecoder", "mst eisner")
-"""How a tree is decoded from scores; see `spanning.DECODERS`."""
+"""Algorithms that decode a tree from scores; see `spanning.DECODERS`."""

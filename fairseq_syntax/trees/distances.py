@@ -5,7 +5,7 @@ import numpy as np
 from .conllu import ROOT, UNPARSED, TreeFormatError, find_cycle, quoted
 
 MAX_DISTANCE = 254
-"""Larger distances are stored as this one."""
+"""Limit of stored distances."""
 PAD_DISTANCE = 255
 """Marks padding; never a distance."""
 

@@ -19,7 +19,7 @@ SPACE = "\u2581"
 """The ▁ with which sentencepiece begins a word; in text of characters, the space itself."""
 
 JOINER = "\uffed"
-"""Begins or ends a word beside which there is no space in the text; see `data.text.tokenizers`."""
+"""Mark at the start or end of a word that has no space there in the text; see `data.text.tokenizers`."""
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 

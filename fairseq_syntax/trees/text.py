@@ -17,7 +17,7 @@ SYMBOLS = {"<s>", "<pad>", "</s>", "<unk>"}
 _ROW = re.compile(r"[0-9]+([-.][0-9]+)?(\t[^\t]+){9}|# global\.columns *=.*")
 _INVISIBLE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 SHOWN = 60
-"""Most characters of a field that a message quotes."""
+"""Maximum characters of a field that a message quotes."""
 
 
 class TreeFormatError(ValueError):
@@ -30,7 +30,7 @@ def visible(text: str) -> str:
 
 
 def quoted(text: str, most: int = SHOWN) -> str:
-    """A text in quotes, cut to at most so many characters."""
+    """A text in quotes, cut to `most` characters."""
     return repr(text if len(text) <= most else f"{text[:most]}…")
 
 
@@ -85,7 +85,7 @@ def refuse_trees(line: str, place: str) -> None:
 
 
 def refuse_spaces(line: str, place: str) -> None:
-    """Raise TreeFormatError for `refuse_trees`, or if there is another space than " ", such as U+00A0."""
+    """Raise TreeFormatError as `refuse_trees` does, or for a space other than " ", such as U+00A0."""
     refuse_trees(line, place)
     other = re.search(r"[^\S ]", line)
     if other:

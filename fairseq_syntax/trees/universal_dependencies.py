@@ -12,5 +12,5 @@ def universal_labels(heads: list[int], deprels: list[str]) -> list[str]:
 
 
 def is_root_label(deprel: str) -> bool:
-    """Whether a label, or its part before the colon, is `root`."""
+    """True if a label, or its part before the colon, is `root`."""
     return deprel.split(":")[0].lower() == "root"

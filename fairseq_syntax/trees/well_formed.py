@@ -5,7 +5,7 @@ from torch import Tensor
 
 
 def are_trees(heads: Tensor, lengths: Tensor) -> Tensor:
-    """Whether each sentence is a tree with exactly one root: (B,), bool; False for a sentence without words.
+    """Test each sentence for a tree with exactly one root: (B,), bool; False for a sentence without words.
 
     Every word jumps to its head, and each further jump is twice as far, so that log2(S) jumps take every word that
     leads to the root there.

@@ -21,7 +21,7 @@ from ...trees.universal_dependencies import universal_labels
 from ..text.languages import language_of
 
 GROUP = "fairseq_syntax.parsers"
-"""Entry points of other packages."""
+"""Group of the entry points of parsers in other packages."""
 
 
 MODULES: dict[str, str] = {

@@ -10,7 +10,7 @@ logger = logging.getLogger(__name__)
 _SINGLE = re.compile(r"(?<!\S)\u2581?\w(@@)?(?!\S)")
 
 ENOUGH = 300
-"""Tokens before anything is said."""
+"""Number of tokens before the first warning."""
 UNKNOWN, MORE = 0.1, 0.05
 """Limit of the share of unknown tokens, and of the excess of other shares, besides three standard errors."""
 CAUSES = {

@@ -68,7 +68,7 @@ class RNNGState:
 
     Attributes:
         transitions: the legal actions.
-        forbid: (4, 3) added to the scores of actions if none of NT and REDUCE, NT, REDUCE or both are illegal.
+        forbid: (4, 3) added to the scores of actions; rows: nothing, NT, REDUCE or both of them illegal.
         state: (B,) number of the top state of each stack.
     """
 
@@ -190,7 +190,7 @@ class RNNGState:
     def _compose(self, sizes: list[int], forward: Tensor, backward: Tensor, last: Tensor) -> Tensor:
         """Compose phrases, enter them as children, and return their part (n, 4H) of the gates of the stack."""
         children = zip(self._child_gates.all(), (forward, backward), strict=True)
-        gates = torch.stack([of.index_select(0, codes) for of, codes in children])
+        gates = torch.stack([side.index_select(0, codes) for side, codes in children])
         phrases, chains = self.grammar.composition.compose(gates, sizes, last, self._composing)
         self._phrases.append((phrases, chains))
         added = torch.addmm(self._bias, phrases, self._phrase).unflatten(1, (3, -1))
@@ -237,17 +237,17 @@ def grow_trees(
 ) -> Grown:
     """Build the trees of B sentences; all actions are legal, even if probabilities are not numbers.
 
-    Sentences need not keep step: composing a phrase takes many small steps, so a sentence that wants to close a
-    constituent waits until enough others want to. Greedy trees do not depend on that. The host waits for the device
-    once a turn, to learn what has been chosen.
+    Sentences are not in step: composing a phrase takes many small operations, so a sentence that closes a constituent
+    waits until enough others do. Greedy trees do not depend on that. The host waits for the device
+    once a turn, for the actions chosen.
 
     Args:
         lengths: (B,) symbols of each sentence without its end, or the most it may have.
-        text: (B, n + 1) symbols of known texts with their ends; or which symbols to take the most probable of.
+        text: (B, n + 1) symbols of known texts with their ends; or constraints on choosing the most probable ones.
         memory: see `RNNGState`.
         greedy: take the most probable action instead of drawing one.
         seeds: one for each sentence, from which alone its tree is drawn; without them, torch draws.
-        actions: (B, T) that are taken instead, padded with NOP.
+        actions: (B, T) to take instead, padded with NOP.
 
     Raises ValueError: given actions are not legal.
     """
@@ -302,7 +302,7 @@ def _chosen(
 
 
 def _noise(seeds: Seeds, actions: int) -> Tensor:
-    """(B, actions, 3) numbers of the distribution that `_choose` draws with, those of each sentence from its seed."""
+    """Random numbers (B, actions, 3) for `_choose`, from the seed of each sentence."""
     size = (actions, NUM_ACTIONS)
     return torch.from_numpy(np.stack([np.random.default_rng(seed).standard_exponential(size) for seed in seeds])).log_()
 
@@ -337,7 +337,7 @@ def left_justified(tokens: np.ndarray, padding: int) -> tuple[np.ndarray, np.nda
 
 
 ForcedTrees = StrEnum("ForcedTrees", "none words")
-"""Trees that a batch comes with: none, or a constituent for each run of characters other than the space."""
+"""Trees of a batch: none, or a constituent for each run of characters other than the space."""
 
 
 def forced_actions(tokens: Tensor, inside: Tensor, pad: int, eos: int) -> Tensor:

@@ -29,7 +29,7 @@ from .rnng import RNNG, Replay, TreePair, TreeScores
 from .transitions import Limits
 
 PolicyGradient = StrEnum("PolicyGradient", "full head")
-"""Which weights the policy gradient trains: all that the probabilities of actions depend on, or the policy layer's."""
+"""Weights trained by the policy gradient: all that affect the probabilities of actions, or the policy layer's."""
 
 
 @dataclass

@@ -28,15 +28,15 @@ SIDES = ("source", "target")
 TreePreset = StrEnum("TreePreset", "default paper shallow literal")
 """Sets of weights and rewards."""
 TreeBaseline = StrEnum("TreeBaseline", "gen reduce")
-"""Where the average tree reward is subtracted: at each GEN, or at each REDUCE (the paper, literally; biased)."""
+"""Actions at which the average tree reward is subtracted: GENs, or REDUCEs (the paper, literally; biased)."""
 ValidTrees = StrEnum("ValidTrees", "sample greedy")
 """Trees under which losses of validation are computed."""
 RewardMode = StrEnum("RewardMode", "exclusive additive")
-"""What a constituent with faults earns: their cost alone, or as much as others, less their cost."""
+"""Reward of a constituent with faults: minus their cost, or the usual reward less their cost."""
 GenCount = StrEnum("GenCount", "exclusive inclusive")
-"""Which GENs discount the reward of an action: those before it, or itself too (the paper, literally; biased)."""
+"""GENs that discount the reward of an action: those before it, or itself too (the paper, literally; biased)."""
 SymbolGradient = StrEnum("SymbolGradient", "path softmax")
-"""Which weights the losses of symbols train: all on their path, or the output layers (the paper, literally)."""
+"""Weights trained by the losses of symbols: all on their path, or the output layers (the paper, literally)."""
 
 
 class Preset(NamedTuple):

@@ -122,7 +122,7 @@ class TreeTranslationTask(ValidationBleu, TranslationTask):
 
     @classmethod
     def load_dictionary(cls, filename):
-        """As in fairseq; the message about a damaged one names the file."""
+        """As in fairseq; the error for a damaged dictionary names the file."""
         return load_dictionary(filename, super().load_dictionary)
 
     # --- data ---------------------------------------------------------------------------------------------------

@@ -188,7 +188,7 @@ class LatentGraphModel(RecurrentModel):
 
     @property
     def has_latent_trees(self):
-        """Whether the graph is learned."""
+        """True if the graph is learned."""
         return self.encoder.parser.graph == GraphKind.latent
 
     @property

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 TINY = 1e-12
-"""Probability below which all heads are equally bad: no score of an arc is -inf."""
+"""Lower limit of the probabilities of heads, so that no score of an arc is -inf."""
 
 
 class GraphKind(StrEnum):

@@ -15,7 +15,7 @@ from ... import compat
 from ...trees.conllu import Sentence, TreeFormatError, check_tags, open_text, parse_block, read_blocks
 
 UNKNOWN = "_"
-"""What CoNLL-U has where there is no tag or label."""
+"""Mark of a missing tag or label in CoNLL-U."""
 
 MISSING = -1
 """Number of a tag, head or label that the treebank does not give: neither learned nor scored."""

@@ -26,10 +26,10 @@ SIZES = (2, 3, 4)
 BEGIN, END = "#BEGIN#", "#END#"
 
 MAX_NGRAMS = 96
-"""N-grams of a word that are read, the first ones: all of words of up to 33 characters."""
+"""Maximum n-grams read of a word, the first ones; words of up to 33 characters have no more."""
 
 INIT_RANGE = 0.1
-"""Without given vectors, tables start uniformly distributed between minus and plus this."""
+"""Bound x of the uniform distribution U[-x, x] of initial tables without given vectors."""
 
 
 # --- n-grams ------------------------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ class WordRepresentation(nn.Module):
 
 
 def read_vectors(path: str, size: int, wanted: Optional[Collection[str]] = None) -> dict[str, np.ndarray]:
-    """token -> (d,) float32 from a file of word2vec, GloVe or charNgram2vec: one `token v1 … vd` a line, maybe .gz.
+    """token -> (d,) float32 from a file of word2vec, GloVe or charNgram2vec: lines `token v1 … vd`, perhaps gzipped.
 
     Fields are separated by single blanks. Tokens may contain blanks, and bytes that are not UTF-8 do no harm. A first
     line of two integers, as word2vec writes it, is not an entry. A token that comes again keeps its first vector. Lines

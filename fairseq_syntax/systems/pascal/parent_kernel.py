@@ -1,4 +1,4 @@
-"""How near a token stands to the parent of another (PASCAL, eqs. 2-3)."""
+"""Nearness of tokens to the parents of others (PASCAL, eqs. 2-3)."""
 
 import math
 from enum import StrEnum

@@ -101,7 +101,7 @@ class GRUCell(RecurrentCell):
         self.recurrent = nn.Linear(hidden_size, 3 * hidden_size)
 
     def forward(self, inputs, state, ahead=None, masks: Tuple[Tensor, ...] = ()):
-        """As of the base; `masks` are those of `gru_step`."""
+        """As in the base class; for `masks`, see `gru_step`."""
         projected = ahead if inputs is None else self.input(inputs)
         if inputs is not None and ahead is not None:
             projected = projected + ahead

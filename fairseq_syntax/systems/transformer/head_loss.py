@@ -15,9 +15,9 @@ class HeadLoss(NamedTuple):
     loss: Tensor
     """(): sum of the losses, in nats, over heads and tokens."""
     correct: Tensor
-    """(B, n, T): whether a head finds the parent of a token."""
+    """(B, n, T): True where a head finds the parent of a token."""
     counted: Tensor
-    """(B, n, T): which tokens count; those of sentences without a parse do not."""
+    """(B, n, T): True at tokens that count, which have a parse."""
 
 
 class HeadLossCriterion(LabelSmoothedCrossEntropyCriterion):
