@@ -1,7 +1,7 @@
 """Dependency-aware self-attention, "DASA": a Transformer whose encoder prefers tokens that are near in the tree.
 
 The idea, and the words "element-wise modulation of attention logits", are those of Chi et al. (PLOS ONE 2026), whose
-equations could not be read. `multiply` and `log` are what public code that is probably theirs computes
+equations could not be read. `multiply` and `log` follow public code that is probably theirs
 (github.com/alvin2026/DASA_NMT, December 2025, with ε = 1e-9); `add` is ours.
 """
 

@@ -321,7 +321,7 @@ def _choose(
         # of probabilities p, p / q is largest with probability p, if q are exponential
         drawn = torch.empty_like(scores).exponential_().log_() if noise is None else noise[row, taken].to(scores)
         scores.sub_(drawn)
-    # what is legal stays finite
+    # scores of legal actions stay finite
     chosen = [scores.nan_to_num_().add_(state.forbid.index_select(0, forbidden)).argmax(1)]
     if choice is not None:
         before, most = transitions.consumed[rows], transitions.lengths[rows]

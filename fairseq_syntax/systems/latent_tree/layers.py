@@ -1,13 +1,13 @@
 """The networks of a recurrent neural network grammar, whose trees have been grown, with gradients.
 
-While trees grow (`growing`), all states and phrases are computed, an action at a time and without gradients. With them
-at hand, what else the gradient needs, the gates, takes one product for all actions of a batch. Only the way back goes
-step by step, and that of a batch makes few steps: a phrase depends on its children alone, so all phrases of one height
-go together, whatever their sentences; and a state of the stack on the one below it, so all states at one place of the
-stack do. Depth counts, not length.
+While trees grow (`growing`), states and phrases are computed action by action, without gradients. From these, one
+product gives the gates of all actions of a batch, which the gradients need. Only the backward pass goes step by step,
+in few steps: a phrase depends on its children alone, so all phrases of one height are computed together, in all
+sentences; a state depends on the one below it, so all states at one place of the stack are. The number of steps is the
+depth of the trees, not their length.
 
-The backward passes are written out: autograd would remember every small operation of these loops, and fill a tensor of
-the whole batch with zeros for every slice of it.
+The backward passes are written by hand: autograd would record every small operation of these loops, and fill a tensor
+of the whole batch with zeros for every slice of it.
 """
 
 from dataclasses import dataclass
@@ -167,7 +167,7 @@ def stack_plan(
     before = np.where(step == 0, Action.NT, actions[row, step - 1])  # the action that has pushed the state
     closed = trees.closes[row, step - 1] * (step > 0)
     is_phrase = before == Action.REDUCE
-    # What a REDUCE pushes stands where its nonterminal stood, which stood on the state before the NT.
+    # A REDUCE pushes to the place of its nonterminal, which was pushed on the state before the NT.
     below = np.where(is_phrase, trees.opened[closed], step - 1)
     children = trees.terminals + trees.nonterminals
     place = np.where(is_phrase, -children[closed], 1)

@@ -3,8 +3,8 @@
 A training step, for the source and then for the target, which attends to the source's constituents:
 
 1. `grow_trees` draws trees from the policy, without gradients, for all sentences at once.
-2. On the host, `legality` checks every action, and `constituents` finds what the actions have built.
-3. `RNNG.replay` computes phrases and states again, with gradients, in large products.
+2. On the host, `legality` checks every action, and `constituents` finds the constituents that they build.
+3. `RNNG.replay` attaches gradients to the phrases and states that were computed then; their gates take one product.
 4. `reinforce_tree` rewards the log probabilities of the drawn actions.
 
 That is sound because a drawn action has no gradient: REINFORCE needs only ∇ log π(action) at the trees that were drawn,

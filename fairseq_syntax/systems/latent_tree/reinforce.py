@@ -129,8 +129,8 @@ def tree_rewards(
     `nonterminal_reward` times √m if it closes m constituents. A single child is a fault, and so is a last child that is
     a constituent (the REDUCE then follows another); each costs 1. The root neither earns nor costs.
 
-    The paper's text can be taken to add cost and earnings (`additive`). Chains of unary constituents then earn most,
-    which the cost is meant to prevent; so by default a constituent with faults costs 1 and earns nothing.
+    The paper can also be read to add cost and earnings (`additive`). Chains of unary constituents then earn most,
+    which the cost is meant to prevent, so by default a constituent with faults costs 1 and earns nothing.
 
     Closings at the end of the sentence follow the same rules, so a tree earns the same whether the policy closes its
     last constituents or leaves them to the end. Each empty constituent that was dropped costs 1.
@@ -321,11 +321,11 @@ class ReinforceTreeCriterion(FairseqCriterion):
     per GEN, subtracted at each GEN: the number of GENs to come does not depend on the actions, so the gradient is not
     biased.
 
-    Sides with given trees (`net_input` has src_actions or tgt_actions) are not taught by rewards but by
-    `--rnng-action-xent`. In validation there are no rewards. Its trees are drawn by `--seed` and the number of the
-    sentence alone, so they are the same each time, in any batch, and training goes on undisturbed.
+    Sides with forced trees (`net_input` has src_actions or tgt_actions) learn by `--rnng-action-xent`, not by rewards.
+    Validation has no rewards; its trees are drawn by `--seed` and the number of the sentence alone, so they are the
+    same each time, in any batch, and do not disturb training.
 
-    Logged are, in bits, `loss` of target and `loss_src` of source symbols (the end counts as one); `att`, the coverage
+    The log has, in bits, `loss` of target and `loss_src` of source symbols (the end counts as one); `att`, the coverage
     loss of a sentence; for both sides NTs (`nts_per_char_*`) and tree reward (`tree_reward_*`) per symbol without the
     end, and `flat_*` and `capped_*` (% of trees that are nothing but a root, or met the limit of actions).
 

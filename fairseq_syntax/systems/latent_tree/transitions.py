@@ -2,11 +2,11 @@
 
 A sentence of n symbols starts with the root open. NT opens a constituent in the innermost open one, GEN generates the
 next symbol into it, REDUCE closes it. GEN of the end of the sentence (the symbol after the n-th) ends the sentence from
-any depth: what is still open is then closed automatically, and constituents with nothing in them are dropped.
+any depth: open constituents are then closed automatically, and empty ones are dropped.
 
 Everything is batched: B sentences are rows, and each row takes at most one action in a step (Dyer et al. 2016, Bradbury
-& Socher 2017, Sec. 2.1). Which actions are legal never depends on how much text is left (a policy that could see the
-end of the text could not stop without it), with one exception: a budget of actions, so that every sentence can end.
+& Socher 2017, Sec. 2.1). Legal actions do not depend on the length of the text left, since a policy that saw the end of
+the text could not stop without it; the one exception is a budget of actions, so that every sentence can end.
 
 `Transitions` follows trees that are being built; `legality` and `constituents` look at all steps of known trees at
 once. All integers are on the host, and nothing loops over sentences or actions.
@@ -200,7 +200,7 @@ def constituents(actions: np.ndarray) -> Constituents:
     symbols = gen.cumsum(1)
     lengths = symbols[:, -1] - 1
     ends = gen & (symbols == (lengths + 1)[:, None])
-    # the NTs right before the end open what will be dropped
+    # NTs right before the end open constituents that will be dropped
     end = ends.argmax(1)
     steps_before_end = np.where(~nt & (np.arange(steps) < end[:, None]), np.arange(steps), NONE)
     empty = end - 1 - steps_before_end.max(1, initial=NONE)

@@ -129,7 +129,7 @@ def graph_memory(states: Tensor, padding_mask: Tensor, graph: Optional[Tensor] =
     values, attended = [states], [~padding_mask]
     if graph is not None:
         values.append(graph.masked_fill(~words.unsqueeze(2), 0.0))
-        # without any word all weights go to zeros: the context is 0, and nothing is NaN
+        # without words, all weights go to zero vectors: the context is 0, not NaN
         attended.append(words | ~words.any(dim=1, keepdim=True))
     bias = torch.zeros(states.shape[0], len(values), states.shape[1], dtype=states.dtype, device=states.device)
     bias = bias.masked_fill_(~torch.stack(attended, dim=1), float("-inf"))
@@ -278,8 +278,7 @@ def take_over(encoder: LatentGraphEncoder, trained: LatentGraphParserModel, path
     """Copy a trained parser: its weights as they are, rows of words and n-grams by their strings (Sec. 4.3)."""
     if parts != ParserParts.tables:
         weights = trained.parser.state_dict()
-        # kinds of graphs without learned heads or labels lack what makes them; labels of a given graph are another
-        # matter
+        # kinds of graphs without learned heads or labels lack the layers that predict them
         taken = {
             name: weights[name]
             for name in encoder.parser.state_dict()
@@ -297,7 +296,7 @@ def take_over(encoder: LatentGraphEncoder, trained: LatentGraphParserModel, path
 
 
 def initialize(model: LatentGraphModel) -> None:
-    """First values of the translator; words and parser have their own."""
+    """Initialise the translator; words and parser have been initialised."""
     encoder, decoder = model.encoder, model.decoder
     modules = [encoder.embed_tokens, encoder.rnn, decoder.embed_tokens, decoder.cell, decoder.output_state]
     if encoder.graph_projection is not None:

@@ -62,7 +62,7 @@ class JointParsingCriterion(FairseqCriterion):
             **_score(graph, sample),
             "validating": int(not training),
         }
-        # fairseq sums tensors and numbers apart, so each has to be the same in all processes, whatever their batches
+        # fairseq sums tensors and numbers separately, so each name must have one type in all processes
         log = {name: torch.as_tensor(value).detach().to(loss.device, torch.float64) for name, value in log.items()}
         return loss, sample_size, log
 
@@ -91,7 +91,7 @@ class JointParsingCriterion(FairseqCriterion):
 
 
 def _nll(log_probs: Tensor, gold: Tensor) -> Tensor:
-    """-Σ log p of the gold classes (B, S), below 0 where there is nothing to learn; `log_probs` are (B, S, C)."""
+    """-Σ log p of the gold classes (B, S), negative ones ignored; `log_probs` are (B, S, C)."""
     return F.nll_loss(log_probs.flatten(0, 1), gold.clamp(min=MISSING).flatten(), ignore_index=MISSING, reduction="sum")
 
 

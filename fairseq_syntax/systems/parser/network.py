@@ -156,7 +156,7 @@ class LatentGraphParser(nn.Module):
         p[i, k] = softmax over k != i of h2_k . (W_dp h2_i);  z_i = sum over k of p[i, k] h2_k
         l_i = softmax(W_lab [h2_i; z_i] + b)
 
-    EOS takes part in all of it as an ordinary token, except that it has no head and no label. Parameters that a kind of
+    EOS is treated as an ordinary token, except that it has no head and no label. Parameters that a kind of
     graph does not use are not created: `head_scorer` (W_dp) is only in `latent`, `label_classifier` (W_lab) in `latent`
     and `uni`; the attributes are None.
 
@@ -166,8 +166,8 @@ class LatentGraphParser(nn.Module):
         num_pos, num_labels: classes.
         graph: source of heads and labels.
 
-    Infinite scores (of half precision, say) count as the greatest number; NaN in x or in states makes all of its
-    sentence NaN, and nothing of others.
+    Infinite scores (in half precision, for example) count as the greatest number; NaN in x or in states makes the
+    results of its sentence NaN, and no others.
     """
 
     def __init__(self, size: int, pos_size: int, num_pos: int, num_labels: int, graph: GraphKind = GraphKind.latent):
@@ -202,12 +202,12 @@ class LatentGraphParser(nn.Module):
         Args:
             x: (B, S, 2 size) representations of words and EOS, padding on the right.
             lengths: (B,), counting EOS: at least 1.
-            given_heads: (B, S) column of each word's head, the column of EOS for a root; read by `dep` alone, which
-                needs them. What cannot be a head, such as -1 for a word without a parse, makes a row of zeros. What
-                stands at EOS and in padding is ignored.
+            given_heads: (B, S) column of each word's head, the column of EOS for a root; required by
+                `dep`, ignored otherwise. Invalid columns, such as -1 for a word without a parse, give rows of zeros.
+                Values at EOS and in padding are ignored.
             given_labels: (B, S) number of each word's label, as `given_heads`.
-            clamped_heads: (B, S) columns of heads that take the place of p in `latent`; words of which it names no
-                possible head keep their soft heads.
+            clamped_heads: (B, S) columns of heads that replace p in `latent`; words with invalid columns keep their
+                soft heads.
             tags_only: stop after layer 1; everything but `pos_log_probs` is then None, and `states` are h1.
         """
         width = x.shape[1]

@@ -31,11 +31,11 @@ def load(options: ParserOptions) -> Parser:
 class OwnParser:
     """A latent graph parser as a `data.parsers.Parser`. Trees are the best ones, with one root.
 
-    A word that the treebank did not have is read by its character n-grams. Tags are written if they are universal ones
+    Words not in the treebank are read by their character n-grams. Tags are returned if they are universal
     (`--lgp-pos-column upos`). `longest` is the maximum length of a sentence in words.
 
     Args:
-        path: checkpoint of `lgp_parser`, or the name of a bundled one; nothing else is needed.
+        path: checkpoint of `lgp_parser`, or the name of a bundled one.
         device: "cpu", "cuda", …; None takes a GPU where there is one.
 
     Raises TreeFormatError: not such a checkpoint, or no such device; FileNotFoundError: no such file.

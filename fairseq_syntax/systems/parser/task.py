@@ -172,7 +172,7 @@ class DependencyParsingTask(FairseqTask):
 
     def _dataset(self, sentences, *options, **named) -> TreebankDataset:
         vocabulary = self.vocabulary
-        # a word that is new has no vector of its own, but it has n-grams
+        # new words have n-grams, though no vector of their own
         self.learn_source_words(sentence.words for sentence in sentences)
         return TreebankDataset(
             sentences, self.source_dictionary, vocabulary["pos"], vocabulary["labels"], *options, **named
@@ -210,7 +210,7 @@ class DependencyParsingTask(FairseqTask):
         name = getattr(cfg, "_name", None) or getattr(cfg, "criterion", None)
         if name != "joint_parsing":
             raise ValueError(f"--criterion {name}: --task dependency_parsing needs --criterion joint_parsing")
-        # as from a checkpoint: fairseq-validate does not say so, and old ones have options that are gone
+        # as from a checkpoint: fairseq-validate does not pass this, and old checkpoints have options that are gone
         return super().build_criterion(cfg, from_checkpoint=True)
 
     def optimizer_step(self, optimizer, model, update_num):
@@ -224,11 +224,11 @@ class DependencyParsingTask(FairseqTask):
 
     def begin_epoch(self, epoch, model):
         """Take a snapshot of the parameters to stay near to, unless the run resumes in the middle of the pass."""
-        # before the first pass, there is nothing worth keeping
+        # parameters before the first pass are not worth keeping
         anchored = _anchored(model, pass_of(epoch)) if epoch > 1 else []
         self._resting = []
         if pass_of(epoch) == Pass.pos:
-            # tags teach what trees keep, and embeddings
+            # passes over tags train parameters that passes over trees keep, and embeddings
             taught = {name for kind in _ANCHORS for name, _, _ in _anchored(model, kind)}
             self._resting = [parameter for name, parameter in model.named_parameters() if name not in taught]
         if self._snapshot["epoch"] != epoch:
@@ -290,7 +290,7 @@ class InverseEpochConfig(FairseqDataclass):
 class InverseEpoch(FairseqLRScheduler):
     """lr_k = lr / (1 + rho (k - 1)) in the k-th epoch of the paper (Hashimoto et al. 2017).
 
-    Everything follows from the number of the epoch, so there is nothing to store.
+    The rate depends on the number of the epoch alone, so no state is stored.
 
     Raises ValueError: options out of their ranges, or an optimizer that cannot clip by pass.
     """

@@ -167,11 +167,11 @@ class TreebankDataset(FairseqDataset):
     """Sentences of a treebank, in batches that are padded on the right.
 
     A batch has "pass"; "net_input" with "src_tokens" (B, S) and "src_lengths" (B,), which count EOS; and, all (B, S),
-    "pos", "heads" (columns; that of EOS for roots) and "labels", below 0 where there is nothing to learn (`MISSING`,
+    "pos", "heads" (columns; that of EOS for roots) and "labels", negative where they are not learned (`MISSING`,
     `UNSEEN`).
 
     Args:
-        pos, labels: the tags and labels that have numbers, in this order.
+        pos, labels: tags and labels in the order of their numbers.
         kind: purpose of the batches.
         batch_size: sentences of a batch, instead of fairseq's `--batch-size`; None takes that.
         shuffle: batches of random sentences; otherwise, of sentences of similar length.

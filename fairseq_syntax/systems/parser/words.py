@@ -1,7 +1,7 @@
 """Representations of words: a vector of the word and the mean of its character n-grams; both may start from files.
 
 This is x(w) of Hashimoto & Tsuruoka (EMNLP 2017), Sec. 2.1. A word that is too rare for a vector of its own, or unseen,
-still has its n-grams: so the dictionary has to be open, with all words of the training text and, counted 0, others.
+still has its n-grams, so the dictionary needs all words of the training text, and may grow by words of count 0.
 """
 
 import gzip
@@ -55,7 +55,7 @@ def character_ngrams(word: str) -> list[str]:
 def frequent_ngrams(words: Iterable[tuple[str, int]], minimum: int) -> list[str]:
     """The n-grams of counted words that occur `minimum` times, frequent ones first, ties by code points.
 
-    A word of count 0 changes nothing, so numbers stay when such words join a dictionary.
+    Words of count 0 have no effect, so numbers stay valid when they are added to a dictionary.
     """
     counts = Counter()
     for word, count in words:
@@ -101,12 +101,12 @@ class WordRepresentation(nn.Module):
 
     Args:
         dictionary: of V symbols, which may grow at its end.
-        counts: how often each occurs in the training text; None takes those of the dictionary.
+        counts: of each symbol in the training text; None for those of the dictionary.
         size: d1, of both vectors.
         minimum: occurrences that a word must have for a row of its own, and an n-gram.
         lowercase: look words up by their lower-cased spelling; n-grams are those of the word as written. Spellings of a
             word count together.
-        ngram_keys: n-grams in the order of the table; None takes those of the dictionary.
+        ngram_keys: n-grams in the order of the table; None for those of the dictionary.
 
     Attributes:
         row_symbols: string of each row of the table of words.
@@ -160,7 +160,7 @@ class WordRepresentation(nn.Module):
 
     def ngram_means(self, tokens: Tensor) -> Tensor:
         """c(w), (B, T, d1)."""
-        if tokens.is_cuda:  # the host would wait to hear how many words differ
+        if tokens.is_cuda:  # the host would wait for the number of different words
             return self.ngrams(self.bag[tokens.flatten()]).view(*tokens.shape, -1)
         distinct, inverse = torch.unique(tokens, return_inverse=True)
         return nn.functional.embedding(inverse, self.ngrams(self.bag[distinct]))
@@ -248,9 +248,9 @@ def load_vectors(
 ) -> None:
     """Start the tables of a word representation from files.
 
-    A table whose file is given starts at U[-1/d1, 1/d1] where the file has no vector, as in the authors' code. One
-    without a file stays as it is. N-grams have keys such as `3gram-cat`; words are in lower case if they are looked up
-    so.
+    A table with a file starts at U[-1/d1, 1/d1] where the file has no vector, as in the authors' code. A table without
+    a file is not changed. N-grams have keys such as `3gram-cat`; words are in lower case if they are looked up in lower
+    case.
 
     Raises OSError: a file cannot be read; ValueError: it has no vector of a known word or n-gram.
     """
@@ -264,7 +264,7 @@ def load_vectors(
             continue
         vectors = read_vectors(path, representation.size, {string for string in strings if string is not None})
         initialise(table, 1 / representation.size)
-        # they would stay random, for vectors that a file is given for are not trained unless the user says so
+        # they would stay random: by default, vectors loaded from a file are not trained
         if not fill_rows(table.weight, strings, vectors, path):
             raise ValueError(
                 f"{option} {path}: has a vector of no {what} of the data with {representation.size} numbers; give "

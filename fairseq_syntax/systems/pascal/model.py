@@ -17,7 +17,7 @@ from .parent_kernel import ParentKernel, parent_weights
 
 @dataclass
 class PascalOptions(FairseqDataclass):
-    """Options of PASCAL; defaults are the paper's. `--pascal-heads` is added apart: it takes a list."""
+    """Options of PASCAL; defaults are the paper's. `--pascal-heads`, a list, is added separately."""
 
     pascal_weight_fn: ParentKernel = option(ParentKernel.normal, "weight of a token by its distance from the parent")
     pascal_variance: float = option(1.0, "variance of the weight, in squared tokens", "(0, inf]")

@@ -2,8 +2,8 @@
 
     loss = translation loss + λ mean_{t, h} CE(uniform over the pieces of t's parent, a_h[t])
 
-Yoshida et al. plant trees in language models. It is also near supervised self-attention (Deguchi et al. 2019;
-Strubell et al. 2018 train a head of its own instead, see `systems.lisa`). Roots and EOS look at themselves.
+Yoshida et al. plant trees in language models. The method is close to supervised self-attention (Deguchi et
+al. 2019; Strubell et al. 2018 train a separate head, see `systems.lisa`). Roots and EOS attend to themselves.
 
 Needs: `parent_pieces` and `word_starts` to train; nothing to translate. Parameters and translations are those of
 fairseq's `transformer`.

@@ -58,7 +58,7 @@ class PlantedEncoder(SyntaxEncoder):
 
 @dataclass
 class PlantedOptions(FairseqDataclass):
-    """None beside `--planted-heads`, which is added apart: it takes a list."""
+    """No options but `--planted-heads`, which is added separately, because it takes a list."""
 
 
 @register_model("planted_transformer")

@@ -2,8 +2,8 @@
 
     u_t = tanh(W_u [h_t; c_t]),    c_t = Σ_j α_tj s_j,    α_t = softmax(h_tᵀ W_a S)
 
-(Luong et al., EMNLP 2015, as Tran & Bisk, WNMT 2018, have it in eqs. 1-5.) What a system changes is the memory that the
-encoder makes of a sentence and the attention to it: `SourceMemory`, `SourceAttention`.
+(Luong et al., EMNLP 2015, as in Tran & Bisk, WNMT 2018, eqs. 1-5.) Systems change the memory that the encoder makes
+of a sentence, and the attention to it: `SourceMemory`, `SourceAttention`.
 
 Needs: nothing beside the text.
 Architectures: `nmt_lstm`, `nmt_lstm_tiny`; `char_lstm`, the size of Bradbury & Socher (2017) for characters.

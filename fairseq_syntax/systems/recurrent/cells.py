@@ -26,7 +26,7 @@ class RecurrentCell(nn.Module):
         self.hidden_size = hidden_size
         self.ahead = None
         if ahead_size:
-            # one bias of the input is enough: it is here if nothing else comes in at the step
+            # the input needs only one bias: it is here if there is no other input at the step
             bias = not step_size and self.input_has_bias
             self.ahead = nn.Linear(ahead_size, self.gates * hidden_size, bias=bias)
 
@@ -83,7 +83,7 @@ class LSTMCell(RecurrentCell):
         # the bias is in `ahead`, if there is one: one operation instead of two at every step
         bias = self.recurrent.bias if ahead is None else ahead
         gates = torch.addmm(bias, x, self.recurrent.weight.t())
-        # the three sigmoid gates stand together: one call for all of them
+        # the three sigmoid gates are adjacent: one call for all of them
         take, keep, show = torch.sigmoid(gates[:, : 3 * self.hidden_size]).chunk(3, dim=1)
         cell = keep * cell + take * torch.tanh(gates[:, 3 * self.hidden_size :])
         return show * torch.tanh(cell), cell

@@ -39,7 +39,7 @@ class Rotation:
         `layers` have the batch first, x (B, T, E) the padding on the right. Returns as the layers do, 0 at padding.
         """
         lengths, order = self.lengths.sort(descending=True, stable=True)
-        # `enforce_sorted=False` would ask the GPU for the order
+        # `enforce_sorted=False` would wait for the order from the GPU
         order, back = order.to(x.device), order.argsort().to(x.device)
         packed = nn.utils.rnn.pack_padded_sequence(x.index_select(0, order), lengths, batch_first=True)
         packed, final = layers(packed)

@@ -21,7 +21,7 @@ class SharedSyntaxMemory(GlobalMemory):
 
 
 class SeparateSyntaxMemory(SharedSyntaxMemory):
-    """Besides, keys W_m M, by which syntax is attended to with weights of its own (eq. 19)."""
+    """As the base class, with keys W_m M for separate attention to syntax (eq. 19)."""
 
     def __init__(self, source_size, query_size, head_selection):
         super().__init__(source_size, query_size, head_selection)
@@ -73,7 +73,7 @@ class SharedSyntaxAttention(SourceAttention):
 
 
 class SeparateSyntaxAttention(SharedSyntaxAttention):
-    """The same with weights of its own for syntax, softmax(h W_m M) (eqs. 19-20), returned as "syntax_attn"."""
+    """As the base class, with separate weights of syntax, softmax(h W_m M) (eqs. 19-20), returned as "syntax_attn"."""
 
     def _average(self, query, memory):
         weights = attend(query, memory["keys"], memory["bias"])

@@ -28,7 +28,7 @@ class HeadSelection(nn.Module):
     """Soft heads of the source words (eqs. 6-9, 12-15), or their most probable heads (eq. 21).
 
     The score of word i as the head of word j is (W_q s_i) . (W_k s_j), divided by sqrt(C) if scaled. Words are the
-    pieces of the source; EOS and padding take no part and look at themselves.
+    pieces of the source; EOS and padding are excluded, and are their own heads.
 
     Args:
         size: C, of the annotations.
@@ -36,8 +36,8 @@ class HeadSelection(nn.Module):
         root_scores: for trees; ignored by `flat`.
         hard: use the most probable head alone, with the straight-through gradient (Bengio et al. 2013).
         scaled: divide scores by sqrt(C), as the authors' code does; the paper does not write it.
-        never_heads: (V,), True at token ids that may be neither head nor root (punctuation); a sentence of nothing
-            else is left as it is. None bars nothing.
+        never_heads: (V,), True at token ids that may be neither head nor root (punctuation); sentences of only
+            such tokens are unaffected. None allows all.
     """
 
     def __init__(

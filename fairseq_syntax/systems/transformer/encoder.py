@@ -101,7 +101,7 @@ class SyntaxEncoder(TransformerEncoderBase):
         token_embeddings=None,
         src_syntax: Optional[SourceSyntax] = None,
     ):
-        """As in fairseq, with the trees that `syntax_inputs` names; "syntax" lists what special layers returned."""
+        """As in fairseq, with the trees that `syntax_inputs` names; "syntax" lists results of special layers."""
         # as TransformerEncoderBase.forward_scriptable, whose loop passes nothing else to layers
         padding_mask = src_tokens.eq(self.padding_idx)
         x, embedding = self.forward_embedding(src_tokens, token_embeddings)

@@ -60,7 +60,7 @@ class SyntaxTransformerModel(HubModel, TransformerModel):
     def build_model(cls, args, task):
         """Build the model; the options may also come from hydra.
 
-        Raises ValueError: options that contradict each other, or a task that knows nothing of trees.
+        Raises ValueError: options that contradict each other, or a task without trees.
         """
         require_trees(cls, task)
         args = as_namespace(args)
@@ -115,8 +115,8 @@ class SyntaxTransformerModel(HubModel, TransformerModel):
     def upgrade_state_dict_named(self, state_dict, name):
         """Let a checkpoint of the stock Transformer warm-start this model.
 
-        Only if *all* parameters of our own are missing: a checkpoint with some of them is damaged, and loading
-        it strictly must say so.
+        Only if *all* parameters of our own are missing: a checkpoint with some of them is damaged, which
+        strict loading must report.
         """
         super().upgrade_state_dict_named(state_dict, name)
         own = {
