@@ -29,16 +29,10 @@ class RecurrentOptions(FairseqDataclass):
     """Options of the recurrent base; defaults are those of Tran & Bisk (2018), Sec. 4.3."""
 
     dropout: float = option(0.3, "dropout between layers and of the output state", "[0, 1)")
-    embedding_dropout: Optional[float] = option(
-        0.0, "dropout of source and target embeddings; OpenNMT has none", "[0, 1)"
-    )
-    annotation_dropout: Optional[float] = option(
-        0.0, "dropout of the encoder's annotations, before all attention to them; OpenNMT has none", "[0, 1)"
-    )
+    embedding_dropout: Optional[float] = option(0.0, "dropout of source and target embeddings", "[0, 1)")
+    annotation_dropout: Optional[float] = option(0.0, "dropout of annotations, before all attention to them", "[0, 1)")
     encoder_embed_dim: int = option(1024, "size of source embeddings", "[1, inf)")
-    encoder_hidden_size: int = option(
-        512, "size of the encoder's state in each direction; annotations have twice that", "[1, inf)"
-    )
+    encoder_hidden_size: int = option(512, "size of the encoder's state in each of two directions", "[1, inf)")
     encoder_layers: int = option(2, "bidirectional layers of the encoder", "[1, inf)")
     decoder_embed_dim: int = option(1024, "size of target embeddings, and of what enters the output layer", "[1, inf)")
     decoder_hidden_size: int = option(1024, "size of the decoder's state", "[1, inf)")
@@ -141,11 +135,6 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
                     f"--share-all-embeddings: --encoder-embed-dim {args.encoder_embed_dim} and --decoder-embed-dim "
                     f"{args.decoder_embed_dim} must be equal"
                 )
-
-    def forward(self, src_tokens, src_lengths, prev_output_tokens, src_syntax=None, features_only=False):
-        """Scores (B, S, V) and a dict of extras, see `RecurrentDecoder.extract_features`."""
-        encoder_out = self.encoder(src_tokens, src_lengths, src_syntax=src_syntax)
-        return self.decoder(prev_output_tokens, encoder_out=encoder_out, features_only=features_only)
 
 
 def _embeddings(dictionary, size: int) -> nn.Embedding:

@@ -27,7 +27,7 @@ def batch(left_pad=False, rows=range(5)):
     """Arguments of a model: source tokens, their lengths, previous target words, trees."""
     whole = [(heads, range(len(ids)), ids) for heads, ids in zip(HEADS, SENTENCES, strict=True)]
     names = ("distances", "parent_pieces", "word_starts")
-    return tuple(small_models.batch(None, rows, left_pad, sentences=whole, names=names).values())
+    return small_models.batch(None, rows, left_pad, sentences=whole, names=names)
 
 
 def build(arch, **options):
@@ -49,7 +49,7 @@ def assert_equals_the_paper(model, **settings):
     expected, steps = zip(*(oracle.translate(parameters, *row, **settings) for row in rows), strict=True)
     expected = torch.stack(expected)
     for left_pad in (False, True):
-        found, extra = model.eval()(*batch(left_pad))
+        found, extra = model.eval()(**batch(left_pad))
         torch.testing.assert_close(found, expected, atol=1e-10, rtol=1e-10)
         extra["attn"] = extra["attn"][0]
         assert extra.keys() == steps[0][0].keys()
@@ -60,7 +60,7 @@ def assert_equals_the_paper(model, **settings):
                     padding = 7 - len(ids)
                     wanted = torch.nn.functional.pad(wanted, (padding, 0) if left_pad else (0, padding))
                 torch.testing.assert_close(values[row], wanted, atol=1e-10, rtol=1e-10, msg=name)
-    found, _ = model.train()(*batch())
+    found, _ = model.train()(**batch())
     torch.testing.assert_close(found, expected, atol=1e-10, rtol=1e-10)
     small_models.assert_same_gradients(model, found, expected)
     return extra
@@ -118,7 +118,7 @@ def test_variational_dropout_drops_the_same_everywhere():
     for module in model.modules():
         if isinstance(module, VariationalDropout):
             module.register_forward_hook(lambda _, given, result: dropped.append((given[0], result)))
-    model(*batch())
+    model(**batch())
     wide = [(given, result) for given, result in dropped if given.dim() == 3 and given.shape[1] > 1]
     assert len(wide) == 5  # of the encoder's input and output, of the words before, around the deep output
     for given, result in wide:
@@ -126,7 +126,7 @@ def test_variational_dropout_drops_the_same_everywhere():
         there = given != 0
         assert torch.equal(gone, gone.any(dim=1, keepdim=True) & there) and 0 < gone.sum() < there.sum()
         torch.testing.assert_close(result[~gone & there], 2 * given[~gone & there])
-    assert not torch.equal(model.eval()(*batch())[0], model.train()(*batch())[0])
+    assert not torch.equal(model.eval()(**batch())[0], model.train()(**batch())[0])
 
 
 @pytest.mark.parametrize("arch", SYSTEMS)
@@ -137,7 +137,7 @@ def test_dropout_of_states_is_that_of_nematus(arch):
     for side in (model.encoder, model.decoder):
         draw = side.recurrent_dropout.masks
         side.recurrent_dropout.masks = lambda count, states, draw=draw: drawn.append(draw(count, states)) or drawn[-1]
-    found, _ = model(*batch(left_pad="plus" in arch))
+    found, _ = model(**batch(left_pad="plus" in arch))
     two = SYSTEMS[arch].get("sdatt_sdr") == 2
     *of_encoder, of_decoder = drawn
     assert [len(masks) for masks in drawn] == [2] * (4 if two else 2) + [10 if two else 5]
@@ -151,7 +151,7 @@ def test_dropout_of_states_is_that_of_nematus(arch):
         expected, _ = oracle.translate(parameters, *given, masks=masks, **settings_of(arch))
         torch.testing.assert_close(found[row], expected, atol=1e-10, rtol=1e-10)
     plain = build(arch)  # in training only
-    assert torch.equal(model.eval()(*batch())[0], plain(*batch())[0])
+    assert torch.equal(model.eval()(**batch())[0], plain(**batch())[0])
 
 
 # --- sizes, first values, options -------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def test_first_values_are_those_of_nematus():
     # two states of the encoder, two of the decoder, whose first input is square, too
     assert kinds["gates"] == 5 * 3 and kinds["square"] >= 2 and min(kinds.values()) > 0
     # the first positions are in the middle
-    _, extra = model(*batch())
+    _, extra = model(**batch())
     lengths = torch.tensor([len(sentence) for sentence in SENTENCES]).double()
     torch.testing.assert_close(extra["position"], (lengths / 2)[:, None].expand(-1, 5), atol=0.1, rtol=0)
     assert not model.encoder.embed_tokens.weight[PAD].any() and model.decoder.embed_tokens.weight[EOS].any()
