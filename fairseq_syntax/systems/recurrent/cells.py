@@ -101,18 +101,10 @@ class GRUCell(RecurrentCell):
         self.recurrent = nn.Linear(hidden_size, 3 * hidden_size)
 
     def forward(self, inputs, state, ahead=None, masks: Tuple[Tensor, ...] = ()):
-<<<<<<< HEAD
         """As in the base class; for `masks`, see `gru_step`."""
-        projected = ahead if inputs is None else self.input(inputs)
-        if inputs is not None and ahead is not None:
-            projected = projected + ahead
-        return (gru_step(projected, state[0], self.recurrent.weight, self.recurrent.bias, masks),)
-=======
-        """As of the base; `masks` are those of `gru_step`."""
         if inputs is not None:
             ahead = self.input(inputs) if ahead is None else self.input(inputs) + ahead
         return (gru_step(ahead, state[0], self.recurrent.weight, self.recurrent.bias, masks),)
->>>>>>> 75fdedbb (Recurrent models: fairseq's own forward; options told in a line)
 
 
 def gru_step(inputs: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor, masks: Tuple[Tensor, ...] = ()) -> Tensor:
