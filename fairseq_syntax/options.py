@@ -52,12 +52,12 @@ def check_values(args, options: type[FairseqDataclass]) -> None:
             check_range(flag, value, interval)
 
 
-def check_range(what: str, value: float, interval: str) -> None:
+def check_range(name: str, value: float, interval: str) -> None:
     """Raise ValueError unless a number is in an interval, such as "[0, 1)"."""
     low, high = map(float, interval[1:-1].split(","))
     above = value >= low if interval[0] == "[" else value > low
     if not (above and (value <= high if interval[-1] == "]" else value < high)):
-        raise ValueError(f"{what}: must be in {interval}")
+        raise ValueError(f"{name}: must be in {interval}")
 
 
 def register_presets(model: str, presets: Mapping[str, Mapping[str, object]]) -> None:

@@ -69,13 +69,13 @@ def read_output(path: str | Path, subword_type: str | None = None) -> Output:
                 score = float(digits)
             except ValueError:
                 raise ValueError(f"{path}:{number}: {kind}-{sentence} has no score, but {digits[:40]!r}") from None
-        there = sentence in kinds[kind]
-        if there and (kind in "ST" or last[kind] != sentence):
+        repeated = sentence in kinds[kind]
+        if repeated and (kind in "ST" or last[kind] != sentence):
             raise ValueError(
                 f"{path}:{number}: a second {kind}- line of sentence {sentence}; give the output of one run"
             )
         last[kind] = sentence
-        if not there or score > best[kind, sentence]:
+        if not repeated or score > best[kind, sentence]:
             kinds[kind][sentence], best[kind, sentence] = _words(text.strip(), subword_type), score
     hypotheses = (kinds["D"] or kinds["H"]) if last else read_text(path, subword_type)
     for kind in "STH":
@@ -98,19 +98,19 @@ def _words(text: str, subword_type: str | None) -> str:
     return f"{text} ".replace("@@ ", "").rstrip() if subword_type == SubwordType.subword_nmt else text
 
 
-def texts(lines: Mapping[int, Line], sentences: Sequence[int], path: str | Path, what: str) -> list[Line]:
+def texts(lines: Mapping[int, Line], sentences: Sequence[int], path: str | Path, kind: str) -> list[Line]:
     """The lines, or trees, of the sentences with these numbers.
 
     Args:
-        path, what: file and kind of the lines, for messages.
+        path, kind: file and kind of the lines, for messages.
 
     Raises ValueError: a sentence is missing, or there are lines of others.
     """
     if differing := lines.keys() ^ set(sentences):
         number = min(differing)
-        what = f"no {what}" if number in set(sentences) else f"a {what} too many,"
+        fault = f"no {kind}" if number in set(sentences) else f"a {kind} too many,"
         raise ValueError(
-            f"{path}: {what} of sentence {number}; it has {len(lines)} for {len(sentences)} sentences; give files of "
+            f"{path}: {fault} of sentence {number}; it has {len(lines)} for {len(sentences)} sentences; give files of "
             "the same split"
         )
     return [lines[sentence] for sentence in sentences]
@@ -220,14 +220,14 @@ def _doubts(corpus: Corpus) -> Iterator[tuple[bool, str]]:
         yield other, f"{path}: translations are as close to the references of other sentences as to their own"
 
 
-def _line_doubts(what: str, lines: Sequence[str]) -> Iterator[tuple[bool, str]]:
+def _line_doubts(name: str, lines: Sequence[str]) -> Iterator[tuple[bool, str]]:
     counts = {
         "are empty": sum(not line for line in lines),
         "have pieces, which are counted as words; give --remove-bpe": sum("@@ " in f"{x} " or "▁" in x for x in lines),
         "have words that the model does not know, which nothing can match": sum("<<unk>>" in line for line in lines),
     }
     for fault, number in counts.items():
-        yield number > 0, f"{what}: {number} of {len(lines)} lines {fault}"
+        yield number > 0, f"{name}: {number} of {len(lines)} lines {fault}"
 
 
 def closer(texts: Sequence[str], others: Sequence[str], step: int = 1) -> np.ndarray:

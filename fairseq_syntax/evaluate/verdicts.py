@@ -22,8 +22,8 @@ def verdicts(comparison: dict) -> list[str]:
     for (baseline, name), tests in pairs.items():
         pair = systems[baseline], systems[name]
         if faults := [f"{system['name']}: {fault}" for system in pair if (fault := _fault(system))]:
-            who = "these models do not translate yet" if len(faults) == 2 else "one of them does not translate yet"
-            lines.append(f"{name} and {baseline}: {who}; nothing is compared ({'; '.join(faults)})")
+            fault = "these models do not translate yet" if len(faults) == 2 else "one of them does not translate yet"
+            lines.append(f"{name} and {baseline}: {fault}; nothing is compared ({'; '.join(faults)})")
         else:
             few = f"; {comparison['sentences']} sentences are too few to conclude much"
             lines.append(_verdict(comparison, pair, tests) + few * (comparison["sentences"] < FEW))

@@ -145,8 +145,8 @@ class Experiment:
         records = {run.name: read_run(run.record) for run in self.runs() if run.record.exists()}
         done = [run for run in self.runs([system] if system else own) if run.name in records]
         if not done:
-            whose = f"{self.out}: no run{f' of {system}' if system else ''} is finished"
-            raise PlanError(f"{whose}; run fairseq-syntax experiment {self.out}")
+            message = f"{self.out}: no run{f' of {system}' if system else ''} is finished"
+            raise PlanError(f"{message}; run fairseq-syntax experiment {self.out}")
         best = max(done, key=lambda run: records[run.name]["scores"]["valid"]["BLEU"]["score"])
         chosen = [run for run in done if run.system == best.system] if ensemble else [best]
         for run in chosen:

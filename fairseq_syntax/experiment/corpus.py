@@ -64,15 +64,15 @@ def check(corpus: CorpusSettings) -> dict[str, list[tuple[str, str]]]:
             raise PlanError(f"{prefix}: is given as both {other} and {name}; give each its own text")
     pairs = {name: read_pairs(prefix, corpus) for name, prefix in prefixes.items()}
     words = [set(" ".join(side).casefold().split()) for side in zip(*pairs["train"][:20_000], strict=True)]
-    for name, some in pairs.items():
-        _check_order(prefixes[name], corpus, some)
-        sides = [set(" ".join(side).casefold().split()) for side in zip(*some, strict=True)]
+    for name, rows in pairs.items():
+        _check_order(prefixes[name], corpus, rows)
+        sides = [set(" ".join(side).casefold().split()) for side in zip(*rows, strict=True)]
         own, crossed = (sum(len(sides[i] & words[i ^ other]) for i in (0, 1)) for other in (0, 1))
         if crossed > own:
             raise PlanError(f"{prefixes[name]}: its languages are swapped, compared with {corpus.train}; rename them")
-        same = sum(folded(source) == folded(target) for source, target in some)
-        if same > len(some) / 2 and name != "train":
-            raise PlanError(f"{prefixes[name]}: both sides are the same in {same} of {len(some)} pairs; translate them")
+        same = sum(folded(source) == folded(target) for source, target in rows)
+        if same > len(rows) / 2 and name != "train":
+            raise PlanError(f"{prefixes[name]}: both sides are the same in {same} of {len(rows)} pairs; translate them")
     return pairs
 
 
@@ -119,15 +119,15 @@ def check_needs(plan: Plan, out: Path) -> None:
 
 def doubts(corpus: CorpusSettings, pairs: dict[str, list[tuple[str, str]]]) -> Iterator[str]:
     """Warnings about sets that may be shuffled, too small, or have overlong sentences."""
-    for name, some in pairs.items():
-        signs = closer(*zip(*some[: 4 * _BLOCK], strict=True))
+    for name, rows in pairs.items():
+        signs = closer(*zip(*rows[: 4 * _BLOCK], strict=True))
         if np.count_nonzero(signs) >= 200 and deviations(signs) < 2.5:
             yield f"{corpus.prefixes[name]}: translations fit other lines as well as their own; are they shuffled?"
-        least, what = {"train": (0, ""), "valid": (500, "choose checkpoints")}.get(name, (1000, "compare systems"))
-        if name != "train" and (most := max(max(map(len, pair)) for pair in some)) > LONGEST:
+        least, use = {"train": (0, ""), "valid": (500, "choose checkpoints")}.get(name, (1000, "compare systems"))
+        if name != "train" and (most := max(max(map(len, pair)) for pair in rows)) > LONGEST:
             yield f"{corpus.prefixes[name]}: a sentence of {most:,} characters; Transformers read {LONGEST:,} pieces"
-        if len(some) < least:
-            yield f"{corpus.prefixes[name]}: {len(some)} pairs; give {least:,} or more to {what}"
+        if len(rows) < least:
+            yield f"{corpus.prefixes[name]}: {len(rows)} pairs; give {least:,} or more to {use}"
 
 
 def clean(
@@ -206,10 +206,10 @@ def _write_raw(plan: Plan, out: Path) -> None:
         raise PlanError(f"{corpus.train}: no pairs are left; see [cleaning] in {plan.path}")
     sets = [kept, pairs["valid"], *(pairs[name] for name in corpus.tests)]
     form = form_of(read_lines(text_path(corpus.train, corpus.target)))
-    for name, some in zip(subsets(plan), sets, strict=True):
+    for name, rows in zip(subsets(plan), sets, strict=True):
         for side, language in enumerate((corpus.source, corpus.target)):
             with written(str(out / "raw" / f"{name}.{language}")) as file:
-                file.writelines((unicodedata.normalize(form, pair[1]) if side else pair[0]) + "\n" for pair in some)
+                file.writelines((unicodedata.normalize(form, pair[1]) if side else pair[0]) + "\n" for pair in rows)
 
 
 def _make(plan: Plan, out: Path, made: list[str] | None) -> None:

@@ -262,13 +262,13 @@ class Run:
         data = "".join(f"{digest}  {name}\n" for name, digest in self.hashes().items())
         self._require_same("data.sha256", data, "other data", "put them back")
 
-    def _require_same(self, name: str, now: str, what: str, advice: str) -> None:
+    def _require_same(self, name: str, content: str, kind: str, advice: str) -> None:
         path = self.folder / name
         if not path.exists():
             with written(str(path)) as file:
-                file.write(now)
-        elif path.read_text(encoding="utf8") != now:
-            raise PlanError(f"{self.folder}: begun with {what} ({name}); remove the folder to start over, or {advice}")
+                file.write(content)
+        elif path.read_text(encoding="utf8") != content:
+            raise PlanError(f"{self.folder}: begun with {kind} ({name}); remove the folder to start over, or {advice}")
 
     def _translate(self, subset: str, goal: Path) -> None:
         """Write the translations of a subset in its order, unless the same command has written them already."""
@@ -334,17 +334,17 @@ def read_records(plan: Plan, results: Path) -> list[dict]:
     digests: dict[str, tuple[str, Path]] = {}
     for path, record in records.items():
         for name, digest in record["sha256"].items():
-            first, where = digests.setdefault(name, (digest, path))
+            first, other = digests.setdefault(name, (digest, path))
             if digest != first:
                 raise PlanError(
-                    f"{path}: trained on another {name} than {where} (sha256); remove the record of the older data"
+                    f"{path}: trained on another {name} than {other} (sha256); remove the record of the older data"
                 )
         differing = list(plan.splits.keys() ^ record["scores"].keys())
         tokenizers = {split["BLEU"]["signature"] for split in record["scores"].values()}
         differing += [signature for signature in tokenizers if f"tok:{plan.tokenize}" not in signature]
-        for verb, now in runs[path].commands().items():
-            then = record["commands"].get(verb, "").replace("--cpu ", "", 1)
-            differing += [f"fairseq-{verb} had other options: {then}"] if then != now else []
+        for verb, command in runs[path].commands().items():
+            recorded = record["commands"].get(verb, "").replace("--cpu ", "", 1)
+            differing += [f"fairseq-{verb} had other options: {recorded}"] if recorded != command else []
         if differing:
             raise PlanError(
                 f"{path}: {plan.path} has changed since ({'; '.join(differing)}); restore it, or remove the record to "

@@ -121,11 +121,11 @@ def set_fonts(figure) -> None:
         )
 
 
-def check_finite(weights: np.ndarray, what: str) -> None:
+def check_finite(weights: np.ndarray, name: str) -> None:
     """Raise ValueError if values to be drawn are NaN or infinite."""
     if not np.isfinite(weights).all():
         raise ValueError(
-            f"{what}: NaN or infinite, so there is nothing to draw; the training of the model has failed, give an "
+            f"{name}: NaN or infinite, so there is nothing to draw; the training of the model has failed, give an "
             "earlier checkpoint"
         )
 

@@ -95,12 +95,12 @@ def _check(path: str, name: str, subword_type: str, max_words: int) -> int:
         check_length(line, subword_type, max_words, f"{name}:{total}")
         pieces += subword_type == SubwordType.none and bool(_PIECE.search(line))
         escaped += bool(_ESCAPED.search(line))
-    for count, what in (
+    for count, fault in (
         (pieces, "subwords (@@ or ▁), which are parsed as words; give --subword-type"),
         (escaped, "words such as &apos;, which no parser knows; run the tokenizer with -no-escape"),
     ):
         if 100 * count > total:
-            print(f"{PROGRAM}: warning: {name}: {count} of {total} lines have {what}", file=sys.stderr)
+            print(f"{PROGRAM}: warning: {name}: {count} of {total} lines have {fault}", file=sys.stderr)
     return total
 
 

@@ -122,12 +122,12 @@ class TextPreparation:
 
     def _check_raw(self, path: str, side: Side, text: list[str]) -> None:
         """Warn of signs that a text is not raw, such as escapes, pieces or separate full stops."""
-        for kind, (pattern, share, what) in _NOT_RAW.items():
+        for kind, (pattern, share, warning) in _NOT_RAW.items():
             if kind != "escapes" and side.tokenizer == "none":
                 continue
             matches = [match[0] for line in text if (match := pattern.search(line))]
             if len(matches) > share * len(text):
-                _warn(f"{path}: {len(matches)} of {len(text)} lines {what.format(matches[0].strip())}")
+                _warn(f"{path}: {len(matches)} of {len(text)} lines {warning.format(matches[0].strip())}")
 
     def _check_settings(self, folder: Path) -> None:
         """Raise ValueError if the folder holds files of other text or settings."""
@@ -141,15 +141,15 @@ class TextPreparation:
         }
         path = folder / "settings.json"
         if path.exists():
-            then = json.loads(path.read_text(encoding="utf-8"))
-            differ = [key for key in settings if key != "text" and then.get(key) != settings[key]]
-            differ += [name for name, hashed in settings["text"].items() if then["text"].get(name, hashed) != hashed]
+            old = json.loads(path.read_text(encoding="utf-8"))
+            differ = [key for key in settings if key != "text" and old.get(key) != settings[key]]
+            differ += [name for name, hashed in settings["text"].items() if old["text"].get(name, hashed) != hashed]
             if differ:
                 raise ValueError(
                     f"{folder}: holds text that was made with other settings ({', '.join(differ)}); delete it, or name "
                     "another folder"
                 )
-            settings["text"] = then["text"] | settings["text"]  # keeps splits of earlier calls
+            settings["text"] = old["text"] | settings["text"]  # keeps splits of earlier calls
         with written(str(path)) as file:
             json.dump(settings, file, indent=1, ensure_ascii=False)
 
@@ -160,9 +160,9 @@ class TextPreparation:
         total = sum(1 for _ in read_lines(self._raw(split, side)))
         with progress_bar(desc=f"{path.name}: words", total=total, unit=" lines") as bar, written(str(path)) as file:
             lines = read_lines(self._raw(split, side))
-            while some := list(islice(lines, _LINES)):
-                file.writelines(" ".join(words) + "\n" for words in side.words(some))
-                bar.update(len(some))
+            while batch := list(islice(lines, _LINES)):
+                file.writelines(" ".join(words) + "\n" for words in side.words(batch))
+                bar.update(len(batch))
 
     def _with_codes(self, folder: Path, side: Side) -> Side:
         """The side with its subword codes, which are learned from the training text if they do not exist."""
@@ -184,8 +184,8 @@ class TextPreparation:
                 with staged(path) as partial:
                     learn(chain.from_iterable(map(read_lines, files)), partial, self.size)
             except RuntimeError as error:  # sentencepiece's message: place in its code, then reason
-                why = str(error).rpartition("] ")[2].strip()
-                raise ValueError(f"{texts}: give another --subword-size than {self.size} ({why})") from None
+                reason = str(error).rpartition("] ")[2].strip()
+                raise ValueError(f"{texts}: give another --subword-size than {self.size} ({reason})") from None
             if side.subwords == SubwordType.subword_nmt and len(path.read_bytes().splitlines()) < 2:
                 path.unlink()
                 raise ValueError(
@@ -216,8 +216,8 @@ class TextPreparation:
         bleu = 100.0
         if not all(same):
             metric, rows, sums = Bleu(tokenize=name), pairs(), 0.0
-            while some := list(islice(rows, _LINES)):
-                sums = sums + metric.statistics([hyp for _, hyp in some], [[ref] for ref, _ in some]).sum(axis=0)
+            while batch := list(islice(rows, _LINES)):
+                sums = sums + metric.statistics([hyp for _, hyp in batch], [[ref] for ref, _ in batch]).sum(axis=0)
             bleu = float(metric.scores(sums))
         message = (
             f"{raw}: {100 * sum(same) / max(len(same), 1):.4g} % of {len(same):,} lines come back whole from pieces; a "
@@ -227,14 +227,14 @@ class TextPreparation:
             differ = [pair for pair in pairs() if pair[0] != pair[1]]
             changed = [pair for pair in differ if normalize(pair[0]) != normalize(pair[1])]
             line, restored = min(changed or differ, key=lambda pair: len(pair[0]))
-            why = f"--target-tokenizer {side.tokenizer} makes {quoted(restored)} of {quoted(line)}; leave it out"
+            reason = f"--target-tokenizer {side.tokenizer} makes {quoted(restored)} of {quoted(line)}; leave it out"
             if not changed:
                 characters = regex.findall(r"\X", line)
                 odd = next(text for text in characters if not unicodedata.is_normalized(side.form, text))
-                why = (
+                reason = (
                     f"{odd} ({odd!a}) is not in {side.form}; write the text in it: uconv -x any-{side.form} < OLD > NEW"
                 )
-            raise ValueError(f"{message}: {why}")
+            raise ValueError(f"{message}: {reason}")
         print(f"fairseq-syntax preprocess: {message}", file=sys.stderr)
 
     def _parse(self, folder: Path) -> None:

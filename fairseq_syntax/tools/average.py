@@ -53,8 +53,8 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 def run(args: argparse.Namespace) -> None:
     checkpoints = average(args.input, args.output, args.first, args.last)
     first, last = checkpoints[0].path.name, checkpoints[-1].path.name
-    what = f"mean of {len(checkpoints)} checkpoints, {first} to {last}"
-    print(f"{args.output}: {what if len(checkpoints) > 1 else f'only {first}, so nothing to average'}", file=sys.stderr)
+    mean = f"mean of {len(checkpoints)} checkpoints, {first} to {last}"
+    print(f"{args.output}: {mean if len(checkpoints) > 1 else f'only {first}, so nothing to average'}", file=sys.stderr)
 
 
 main = Verb(__doc__, add_arguments, run, check, outputs=("output",), inputs=lambda args: args.input)

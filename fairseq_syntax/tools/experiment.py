@@ -109,7 +109,7 @@ def run(args: argparse.Namespace) -> None:
     unfinished = [run.name for run in experiment.runs() if not run.record.exists()]
     if experiment.failed:
         raise ValueError(
-            "\nfairseq-syntax experiment: ".join(f"{name}: {why}" for name, why in experiment.failed.items())
+            "\nfairseq-syntax experiment: ".join(f"{name}: {reason}" for name, reason in experiment.failed.items())
         )
     if unfinished:
         say(f"{len(unfinished)} runs are left: {', '.join(unfinished)}")

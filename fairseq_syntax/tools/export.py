@@ -43,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verb.add_system(parser)
     add("--to", required=True, choices=["fairseq", "ctranslate2"], help="program that will translate")
     add("--output", required=True, metavar="FOLDER", help="folder to write")
-    formats, what = ["int8", "int16", "float16", "bfloat16"], "number format of CTranslate2's parameters"
-    add("--quantization", choices=formats, help=f"{what} (default: single precision)")
+    formats = ["int8", "int16", "float16", "bfloat16"]
+    add("--quantization", choices=formats, help="number format of CTranslate2's parameters (default: single precision)")
     verb.add_shared(parser, "--overwrite")
 
 

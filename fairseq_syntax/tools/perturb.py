@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--input", required=True, metavar="FILE", help="CoNLL-U, plain or .gz; - is stdin")
     add("--output", required=True, metavar="FILE", help="CoNLL-U, gzipped if it ends in .gz; - is stdout")
     ways = parser.add_mutually_exclusive_group()
-    share = partial(number, most=1, what="share from 0 to 1; 0.3 is 30 %")
+    share = partial(number, most=1, kind="share from 0 to 1; 0.3 is 30 %")
     ways.add_argument("--reattach", type=share, metavar="P", help="share of words that get another head, 0 to 1")
     ways.add_argument("--trees", choices=list(KINDS), help="replace the trees with these")
     add("--seed", type=int, default=1, help="random seed (default: 1)")

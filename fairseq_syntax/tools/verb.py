@@ -154,15 +154,15 @@ def exit_status(program: str, work: Callable[[], None]) -> int:
         work()
         sys.stdout.flush()
     except OSError as error:
-        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         if isinstance(error, io.UnsupportedOperation):
-            what = "stdin: is closed"
+            message = "stdin: is closed"
         elif error.errno in (ENOSPC, EBADF, EPIPE) and not error.filename:
-            what = f"stdout: {'is closed' if error.errno == EBADF else error.strerror}"
+            message = f"stdout: {'is closed' if error.errno == EBADF else error.strerror}"
             # keep Python from complaining when it closes stdout
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):  # its reader has exited (`| head`)
-            print(f"{program}: {what}", file=sys.stderr)
+            print(f"{program}: {message}", file=sys.stderr)
         return 1
     except ValueError as error:
         print(f"{program}: {error}", file=sys.stderr)
@@ -290,8 +290,8 @@ def check_checkpoint_arguments(
 
 def add_system(parser: argparse.ArgumentParser) -> None:
     """Add --system, for `check_model_arguments`."""
-    what = "system of an experiment (default: the best on the validation set)"
-    parser.add_argument("--system", metavar="NAME", help=what)
+    help = "system of an experiment (default: the best on the validation set)"
+    parser.add_argument("--system", metavar="NAME", help=help)
 
 
 def is_experiment(args: argparse.Namespace) -> bool:
@@ -376,8 +376,8 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     """Add the options of beam search."""
     add = parser.add_argument
     add("--beam", type=positive, metavar="N", help="beam size (default: that of the model's experiment, or 5)")
-    what = "longest translation: A × source length + B tokens (default: those of the model's experiment, or 0 and 200)"
-    add("--max-len-a", type=float, metavar="A", help=what)
+    help = "longest translation: A × source length + B tokens (default: those of the model's experiment, or 0 and 200)"
+    add("--max-len-a", type=float, metavar="A", help=help)
     add("--max-len-b", type=positive, metavar="B", help="see --max-len-a")
 
 
@@ -386,12 +386,12 @@ def search_options(args: argparse.Namespace) -> dict:
     return {name: value for name in ("beam", "max_len_a", "max_len_b") if (value := getattr(args, name)) is not None}
 
 
-def number(text: str, most: float, what: str) -> float:
-    """Type of an option for a number from 0 to `most`, called `what` in the message of ArgumentTypeError."""
+def number(text: str, most: float, kind: str) -> float:
+    """Type of an option for a number from 0 to `most`, called `kind` in the message of ArgumentTypeError."""
     try:
         value = float(text)
     except ValueError:
         value = -1.0
     if not 0 <= value <= most:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a {what}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a {kind}")
     return value
