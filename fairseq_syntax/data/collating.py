@@ -40,7 +40,7 @@ class SourceSyntax(TypedDict, total=False):
     """(B, T) int32: part of speech of the word of each token, in the same way."""
 
 
-class GivenSyntax(dict):
+class StrictSyntax(dict):
     """A `SourceSyntax`, perhaps empty, whose missing keys raise a ValueError with advice."""
 
     def __missing__(self, name: str):

@@ -24,7 +24,7 @@ class SplitSyntax:
     Raises TreeFormatError: an array is missing; the message names the command that makes it.
     """
 
-    # made from the heads when they are not stored
+    # computed from the heads if they are not stored
     _OPTIONAL = ("distances", "parents")
 
     def __init__(self, prefix, inputs, data_path):
@@ -78,12 +78,12 @@ class SyntaxPairDataset(LanguagePairDataset):
 
     def _attach(self, syntax, syntax_inputs):
         self.syntax = syntax
-        self.held = self.withheld = None
+        self.in_part = self.withheld = None
         self.syntax_inputs = tuple(sorted(syntax_inputs)) if syntax is not None else ()
 
     @classmethod
     def from_pairs(cls, pairs, syntax, syntax_inputs):
-        """Put trees beside a `LanguagePairDataset` that fairseq has loaded."""
+        """Add trees to a `LanguagePairDataset` loaded by fairseq."""
         dataset = cls.__new__(cls)
         dataset.__dict__.update(vars(pairs))
         dataset._attach(syntax, syntax_inputs)
@@ -112,8 +112,8 @@ class SyntaxPairDataset(LanguagePairDataset):
         whole, number = divmod(epoch - 1, parts)
         order = np.random.default_rng([seed % 2**32, whole + 1]).permutation(len(self))
         pairs = copy.copy(self)
-        pairs.held = np.zeros(len(self), dtype=bool)
-        pairs.held[order[number::parts]] = True
+        pairs.in_part = np.zeros(len(self), dtype=bool)
+        pairs.in_part[order[number::parts]] = True
         return pairs
 
     def withholding(self, share, seed, epoch, missing):
@@ -156,7 +156,7 @@ class SyntaxPairDataset(LanguagePairDataset):
     def ordered_indices(self):
         """Indices in fairseq's order, limited to the part of the epoch, if there is one."""
         indices = super().ordered_indices()
-        return indices if self.held is None else indices[self.held[indices]]
+        return indices if self.in_part is None else indices[self.in_part[indices]]
 
     def batch_by_size(self, indices, **kwargs):
         """fairseq's batches, and one of the sentences that they omit (see `compat.batches_without_loss`)."""

@@ -1,7 +1,7 @@
 """Lengths of the sentences in a data directory, and the table made of them.
 
 `length_prior.<s>-<t>.npz` holds `table`, float32, log-probabilities of target lengths given source lengths, and `meta`,
-a JSON text that says how it was made.
+a JSON text about its origin.
 """
 
 import json
@@ -72,7 +72,7 @@ def read_length_table(path: str | Path, source: str, target: str) -> np.ndarray:
         fits = (meta["format_version"], meta["source"], meta["target"]) == (FORMAT_VERSION, source, target)
         table = table.astype(np.float32, casting="same_kind", copy=False)
         fits &= table.ndim == 2 and table.size > 0 and bool(np.isfinite(table).all())
-    except Exception:  # what zipfile, zlib and NumPy raise depends on the bytes
+    except Exception:  # zipfile, zlib and NumPy raise various errors, depending on the bytes
         fits = False
     if not fits:
         raise ValueError(

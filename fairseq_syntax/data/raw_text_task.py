@@ -31,7 +31,7 @@ else:
 
 
 @register_tokenizer("none", dataclass=FairseqDataclass)
-class AsItIs:
+class NoTokenizer:
     """`--tokenizer none`: no tokenisation, for text that is tokenised already, on both sides."""
 
     def __init__(self, *unused):
@@ -43,7 +43,7 @@ class AsItIs:
     decode = encode
 
 
-GROWING = threading.RLock()
+DICTIONARY_LOCK = threading.RLock()
 """Lock for growing a dictionary together with the tables that models derive from it: threads may share a model."""
 
 
@@ -61,7 +61,7 @@ class RawTextTask(Task):
         self.optional_inputs: set[str] = set()
         # unknown words are added behind the model's words if they are to be copied, or models read their spelling
         self._names_unknown = False
-        self._read = set()  # whether models read words by their spelling
+        self._reads_spelling = set()  # whether models read words by their spelling
         self._source_words = len(src_dict)
         self._words = {"source dictionary": len(src_dict), "target dictionary": len(tgt_dict)}
         self._guard = Guard(self.text.shares if self.text else {})
@@ -95,8 +95,8 @@ class RawTextTask(Task):
         super().load_state_dict(state)
 
     def note_reader(self, model):
-        """Remember whether a model that has been built reads words by their spelling."""
-        self._read.add(getattr(model, "reads_spelling", False))
+        """Remember whether a new model reads words by their spelling."""
+        self._reads_spelling.add(getattr(model, "reads_spelling", False))
 
     def syntax_dictionary(self, name):
         """Dictionary of tags, by the name of the input: "deprels" or "upos"."""
@@ -172,10 +172,10 @@ class RawTextTask(Task):
         They are read by models that use the spelling of words (`reads_spelling`; all models must), and by fairseq when
         it copies unknown words.
         """
-        reads = self._read == {True}
+        reads = self._reads_spelling == {True}
         if not (reads or self._names_unknown):
             return
-        with GROWING:
+        with DICTIONARY_LOCK:
             for text in texts:
                 text = text if isinstance(text, str) else " ".join(text)
                 self.src_dict.encode_line(text, add_if_not_exist=True)
@@ -238,7 +238,7 @@ class RawTextTask(Task):
     def build_dataset_for_inference(self, src_tokens, src_lengths, constraints=None):
         """As in fairseq, padded on the side set by `--left-pad-source`.
 
-        Not shuffled: sentences of the same token ids (repeated, or told apart by unknown words only) must be
+        Not shuffled: sentences of the same token ids (repeated, or different in unknown words only) must be
         translated in their order, in which `inference_step` gets their trees; batches keep it, too.
         """
         syntax = None
@@ -251,7 +251,7 @@ class RawTextTask(Task):
     def inference_step(self, generator, models, sample, prefix_tokens=None, constraints=None):
         """Translate a batch; batches of raw text get their trees here.
 
-        fairseq-interactive passes on tokens and lengths of a batch and nothing else, so trees cannot come with it.
+        fairseq-interactive passes on only the tokens and lengths of a batch, without trees.
         """
         if constraints is None and getattr(getattr(generator, "search", None), "supports_constraints", False):
             raise ValueError(

@@ -116,7 +116,7 @@ def open_syntax(data_path, split: str, languages: tuple[str, str], manifest: dic
         inputs: see `SplitSyntax`.
         tags: see `check_trees`.
 
-    Raises TreeFormatError: they are missing, damaged or others.
+    Raises TreeFormatError: they are missing, damaged or replaced.
     """
     prefix = f"{data_path}/{split}.{'-'.join(languages)}.{languages[0]}"
     syntax = SplitSyntax(prefix, inputs, data_path)

@@ -94,7 +94,7 @@ class Sentence:
 
 def find_cycle(heads: list[int]) -> list[int] | None:
     """The words of a cycle in J heads (0-based, negative for none), or None if there is no cycle, in O(J)."""
-    state = [0] * len(heads)  # 0 for new words, otherwise the number of the walk that visited them
+    state = [0] * len(heads)  # 0 for unvisited words, otherwise the number of the walk that visited them
     for start in range(len(heads)):
         word = start
         while word >= 0 and state[word] == 0:

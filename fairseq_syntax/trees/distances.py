@@ -37,7 +37,7 @@ def tree_distances(heads: np.ndarray) -> np.ndarray:
 
 
 def _fill(result: np.ndarray, heads: np.ndarray) -> None:
-    """Fill zeros with the distances of some sentences, one level of their trees after the other."""
+    """Fill in the distances of some sentences, level by level of their trees."""
     sentences, length = heads.shape
     heads = heads.ravel()
     # -1 is the virtual root in `result`, whose last row is that of EOS

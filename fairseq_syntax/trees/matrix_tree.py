@@ -93,7 +93,7 @@ def _finite_maximum(scores: Tensor) -> Tensor:
 
 
 class _TrustedInverse(torch.autograd.Function):
-    """Inverses of matrices far from singular, and zeros for others.
+    """Inverses of matrices that are far from singular; zeros for all others.
 
     With plain autograd, the gradient of an unused inverse would be 0 * inf.
     """

@@ -89,8 +89,8 @@ def reattached(sentence: Sentence, count: int, generator: random.Random) -> Sent
 def with_heads(sentence: Sentence, heads: list[int], generator: random.Random) -> Sentence:
     """The same words and tags with unrelated heads.
 
-    The root keeps its label, and the other words have theirs shuffled, so the labels of a sentence may still say
-    something about its old tree.
+    The root keeps its label, and the other words have theirs shuffled, so the labels of a sentence may still reveal
+    something of its old tree.
     """
     top = sentence.heads.index(ROOT)
     others = sentence.deprels[:top] + sentence.deprels[top + 1 :]

@@ -80,7 +80,7 @@ def load_parser(name: str, options: ParserOptions, language: str | None = None) 
         options: any object with the fields of `ParserOptions`.
         language: of the text, where the options name none.
 
-    Raises ValueError: no such parser, or options that do not go with it; TreeFormatError: it cannot be loaded.
+    Raises ValueError: no such parser, or options that it does not read, or lacks; TreeFormatError: it cannot be loaded.
     """
     modules = find_parsers()
     if name not in modules:

@@ -32,7 +32,7 @@ class ConlluParser:
         self._trees: dict[tuple[str, ...], list[Sentence]] = {}
         self._used: dict[tuple[str, ...], int] = {}
         for sentence in read_conllu(path):
-            # a range may span one word and change nothing; it must not stand in the queue twice
+            # a range of one word may change nothing; the tree must not be in the queue twice
             keys = {tuple(tree.forms): tree for tree in (replace(sentence, ranges=[]), sentence.collapse_ranges())}
             keys |= {tuple(" ".join(words).split()): tree for words, tree in keys.items()}
             for words, tree in keys.items():

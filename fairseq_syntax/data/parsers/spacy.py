@@ -23,8 +23,8 @@ class SpacyParser:
     """A pipeline of spaCy (Honnibal et al. 2020) that splits neither words nor sentences.
 
     Labels are those of the pipeline: Universal Dependencies, except in spaCy's English and German pipelines. Every tree
-    has one root: where spaCy finds several, those after the first hang on it as `parataxis`, as in a treebank of
-    Universal Dependencies. Tags that are none of UD's are `X`.
+    has one root: if spaCy finds several, the others depend on the first as `parataxis`, as in treebanks of Universal
+    Dependencies. Tags unknown to UD become `X`.
 
     `model` is the name of an installed pipeline, or the folder of one; `device` "cpu" (default), "cuda", "cuda:1".
 

@@ -39,8 +39,8 @@ class StanzaParser:
         language: code of the language, such as "en". Its default models are downloaded when they are missing. With
             `tagger` and `parser` nothing is downloaded and the code is a name only.
         model_dir: folder of the downloaded models; None takes Stanza's own (STANZA_RESOURCES_DIR).
-        tagger, parser: model files that Stanza trained, without pre-trained vectors. Both or neither. The lemmas that
-            the parser asks for are then the words themselves.
+        tagger, parser: model files that Stanza trained, without pre-trained vectors. Both or neither. The words
+            then serve as lemmas.
         device: "cpu", "cuda", …; None takes a GPU where there is one.
     """
 
@@ -100,7 +100,7 @@ class StanzaParser:
         try:
             if self.tagger is not None:
                 return self._load_files(options)
-            # every parser of Stanza looks at lemmas; "lemma" may stand for "identity" in a language's default package
+            # every parser of Stanza reads lemmas; "lemma" may stand for "identity" in a language's default package
             return stanza.Pipeline(
                 **options,
                 processors="tokenize,pos,lemma,depparse",
@@ -119,7 +119,7 @@ class StanzaParser:
     def _load_files(self, options: dict) -> "stanza.Pipeline":
         import stanza
 
-        # Stanza insists on a resources.json even if nothing of it is used
+        # Stanza requires a resources.json even if it does not use it
         with tempfile.TemporaryDirectory() as folder:
             resources: dict = {self.language: {"default_processors": {}, "packages": {}}}
             Path(folder, "resources.json").write_text(json.dumps(resources), encoding="utf-8")

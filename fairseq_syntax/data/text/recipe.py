@@ -153,7 +153,7 @@ class Recipe:
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
     def between(self, source: str | None, target: str | None) -> "Recipe":
-        """The recipe for translating between two languages, either way. Raises ValueError: it is of others."""
+        """The recipe for translating between two languages, either way. Raises ValueError: it is for others."""
         pair = self.source.language, self.target.language
         if (source, target) == pair:
             return self

@@ -1,6 +1,6 @@
 """Tokenisers of raw text, imported when they are first used, and one detokeniser for all of them but Moses.
 
-A token has a joiner where no space stood beside it, as in OpenNMT's tokeniser (Klein et al. 2020): punctuation carries
+A joiner marks a missing space beside a token, as in OpenNMT's tokeniser (Klein et al. 2020): punctuation carries
 that of the word after it. The trees' words have none, see `trees.subwords`.
 
     “Stop!” she said.    ->    “\uffed Stop \uffed! \uffed” she said \uffed.
@@ -106,7 +106,7 @@ def is_folder(pipeline: str) -> bool:
 
 
 def load_pipeline(name: str, **options):
-    """`spacy.load`, which would also load a folder of that name. Raises OSError or what spaCy raises."""
+    """Call `spacy.load`, but not for a folder of that name. Raises OSError or spaCy's errors."""
     import spacy
 
     if not is_folder(name) and not spacy.util.is_package(name):

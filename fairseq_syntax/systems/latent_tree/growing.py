@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ...data.dataset import SyntaxPairDataset
 from ...trees.characters import SPACE
-from .layers import Grown, TreeMemory, lstm_step_, precise, sent_up
+from .layers import Grown, TreeMemory, lstm_step_, precise, to_device
 from .rnng import RNNG
 from .transitions import NONE, NUM_ACTIONS, Action, Limits, Transitions, legality
 
@@ -139,7 +139,7 @@ class RNNGState:
             new = place[: len(nt)], below[: len(nt)], self.transitions.taken[nt]
             self._open[nt, inside[nt] + 1] = np.stack(new, 1)
             sizes, *children = self._children(reduce, inside[reduce]) if len(reduce) else ([],)
-            entries, on, opening, *children = sent_up(self._device, codes[: len(pushing)], below, nt, *children)
+            entries, on, opening, *children = to_device(self._device, codes[: len(pushing)], below, nt, *children)
             states, gates = self._states.read(on), self._entry_gates.index_select(0, entries)
             if self.memory is not None and len(nt):
                 gates[: len(nt)].addmm_(self.memory.attend(opening, states[0, : len(nt)]), self._attended)
@@ -161,7 +161,7 @@ class RNNGState:
             composed, phrases = rows[filled], self._child_gates.count
             if len(composed):
                 sizes, *children = self._children(composed, level)
-                self._compose(sizes, *sent_up(self._device, *children))
+                self._compose(sizes, *to_device(self._device, *children))
                 self._codes[composed, place[filled]] = phrases + np.arange(len(composed))
             self._place[rows] = np.where(filled, place, place - 1)
 
@@ -215,9 +215,9 @@ class SymbolChoice:
         for symbol in self.never:
             scores[:, symbol] = -torch.inf
         if (too_short := before < self.min_symbols).any():
-            scores[*sent_up(scores.device, too_short.nonzero()[0]), self.eos] = -torch.inf
+            scores[*to_device(scores.device, too_short.nonzero()[0]), self.eos] = -torch.inf
         if (complete := before >= most).any():
-            (rows,) = sent_up(scores.device, complete.nonzero()[0])
+            (rows,) = to_device(scores.device, complete.nonzero()[0])
             end = scores[rows, self.eos]
             scores[rows] = -torch.inf
             scores[rows, self.eos] = end
@@ -314,7 +314,7 @@ def _choose(
     transitions, grammar = state.transitions, state.grammar
     no_nt, no_reduce = ~transitions.structure()[rows].T
     taken, integers = transitions.taken[rows], (state.state[rows], no_nt + 2 * no_reduce, rows)
-    number, forbidden, row, taken = sent_up(grammar.embed.weight.device, *integers, taken)
+    number, forbidden, row, taken = to_device(grammar.embed.weight.device, *integers, taken)
     hidden = state.hidden(number)
     scores = grammar.policy_scores(hidden)
     if not greedy:

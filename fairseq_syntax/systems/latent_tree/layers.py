@@ -188,12 +188,12 @@ def stack_plan(
     column = (actions == Action.NT).cumsum(1)[row[order], step[order] - 1] - 1
     numbers = np.diff(np.searchsorted(opening, sizes.cumsum()), prepend=0).tolist()
     arrays = (below, code, opening, row[order][opening], column[opening], grown.state[row, step][order])
-    below, code, *attending, in_turn = sent_up(device, *arrays)
+    below, code, *attending, in_turn = to_device(device, *arrays)
     most = int((actions == Action.NT).sum(1).max(initial=0))
     return StackPlan(state, in_turn, sizes.tolist(), most, below, code, *attending, numbers)
 
 
-def sent_up(device: torch.device, *arrays: np.ndarray) -> tuple[Tensor, ...]:
+def to_device(device: torch.device, *arrays: np.ndarray) -> tuple[Tensor, ...]:
     """Send integers of the host to the device in one copy."""
     packed = torch.from_numpy(np.concatenate(arrays)).to(device, non_blocking=True)
     return packed.split([len(array) for array in arrays])

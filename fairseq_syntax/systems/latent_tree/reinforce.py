@@ -238,8 +238,8 @@ class MovingBaselines(nn.Module):
             self.register_buffer(name, torch.zeros(size))
             self.register_buffer(f"{name}_seen", torch.zeros(size))
 
-    def of(self, name: str, index: int | Tensor, own: Tensor) -> Tensor:
-        """The baselines of numbers `own`, without a gradient: averages `name` at `index`, a side or symbols."""
+    def lookup(self, name: str, index: int | Tensor, own: Tensor) -> Tensor:
+        """Averages `name` at `index` (a side or symbols), or the values `own` without averages; no gradients."""
         average, seen = getattr(self, name)[index], getattr(self, f"{name}_seen")[index]
         return torch.where(seen > 0, average.to(own), own.detach())
 
@@ -410,10 +410,10 @@ class ReinforceTreeCriterion(FairseqCriterion):
         """(B, T) reward to go of each action of source or target (eq. 4) less baselines; 0 for NOP."""
         actions = side.scores.actions
         rewards = side.tree - side.weight * side.symbol_losses()
-        average = baselines.of(SIDES[index], side.scores.symbols, side.symbol_losses())
+        average = baselines.lookup(SIDES[index], side.scores.symbols, side.symbol_losses())
         added = torch.where(side.at(Action.GEN), side.weight * average, 0)
         places, total = self._tree_places(side)
-        average = baselines.of("tree", index, total / places.sum(1).clamp(min=1))
+        average = baselines.lookup("tree", index, total / places.sum(1).clamp(min=1))
         rewards = rewards + (added - torch.where(places, average[:, None], 0))
         rewards = torch.cat((rewards, side.at_end[:, None]), 1)
         to_go = reward_to_go(rewards, generated(actions, self.weights.gen_count), self.discount)[:, :-1]

@@ -9,7 +9,7 @@ import torch
 from fairseq.data import data_utils
 
 from ...data.parsers import Parser, ParserOptions
-from ...data.raw_text_task import GROWING
+from ...data.raw_text_task import DICTIONARY_LOCK
 from ...pretrained import checkpoint
 from ...trees.conllu import ROOT, Sentence, TreeFormatError, quoted
 from ...trees.spanning import chu_liu_edmonds
@@ -83,7 +83,7 @@ class OwnParser:
             num_tokens_vec=lengths[order],
             max_tokens=max(self.batch_tokens, int(lengths.max())),
         )
-        with GROWING:
+        with DICTIONARY_LOCK:
             numbers = self._encode(sentences)
             for batch in batches:
                 for i, parsed in zip(batch, self._batch([numbers[i] for i in batch]), strict=True):

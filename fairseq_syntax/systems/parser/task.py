@@ -17,7 +17,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 from fairseq.optim.lr_scheduler import FairseqLRScheduler, register_lr_scheduler
 from fairseq.tasks import FairseqTask, register_task
 
-from ...data.raw_text_task import GROWING
+from ...data.raw_text_task import DICTIONARY_LOCK
 from ...data.token_files import load_dictionary
 from ...options import check_values, option
 from .model import LatentGraphParserModel
@@ -183,7 +183,7 @@ class DependencyParsingTask(FairseqTask):
 
         A text is a list of words, or words separated by spaces.
         """
-        with GROWING:
+        with DICTIONARY_LOCK:
             for text in texts:
                 for word in text.split() if isinstance(text, str) else text:
                     self.source_dictionary.add_symbol(word, n=0)

@@ -16,7 +16,7 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
-from ...data.raw_text_task import GROWING
+from ...data.raw_text_task import DICTIONARY_LOCK
 
 logger = logging.getLogger(__name__)
 
@@ -169,7 +169,7 @@ class WordRepresentation(nn.Module):
         """Bring rows and n-grams up to date with the dictionary, which has grown at its end."""
         if len(self._symbols) == len(self.word_row):
             return
-        with GROWING:
+        with DICTIONARY_LOCK:
             words = self._symbols[len(self.word_row) :]
             bag = bag_table(words, self._ngram_numbers).to(self.bag.device)
             rows = self.word_row.new_tensor([self._row(word) for word in words])

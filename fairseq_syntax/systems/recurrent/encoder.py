@@ -7,7 +7,7 @@ from fairseq import utils
 from fairseq.models import FairseqEncoder
 from torch import Tensor, nn
 
-from ...data.collating import GivenSyntax, SourceSyntax
+from ...data.collating import SourceSyntax, StrictSyntax
 from .dropout import RecurrentDropout, dropout_of, run_gru
 from .rotation import Rotation
 from .source_attention import SourceBatch, SourceMemory
@@ -71,7 +71,7 @@ class RecurrentEncoder(FairseqEncoder):
         """The `SourceBatch` of a batch; see `forward`."""
         padding_mask = src_tokens.eq(self.dictionary.pad())
         word_mask = ~padding_mask & src_tokens.ne(self.dictionary.eos())
-        return SourceBatch(src_tokens, padding_mask, word_mask, GivenSyntax(src_syntax or {}), Rotation(padding_mask))
+        return SourceBatch(src_tokens, padding_mask, word_mask, StrictSyntax(src_syntax or {}), Rotation(padding_mask))
 
     def annotate(self, source: SourceBatch):
         """Annotations S (B, T, 2H), and final states, each (B, layers, 2H), the output first."""

@@ -10,7 +10,7 @@ from typing import Dict, NamedTuple, Optional, Tuple
 import torch
 from torch import Tensor, nn
 
-from ...data.collating import GivenSyntax, SourceSyntax
+from ...data.collating import SourceSyntax, StrictSyntax
 from .rotation import Rotation
 
 Memory = Dict[str, Tensor]
@@ -23,7 +23,7 @@ class SourceBatch(NamedTuple):
     padding_mask: Tensor  # (B, T), True at padding
     word_mask: Tensor  # (B, T), True at pieces of words: neither padding nor EOS
     # trees of the batch, name -> tensor aligned to `tokens`, see `fairseq_syntax.data.collating`
-    syntax: SourceSyntax = GivenSyntax()
+    syntax: SourceSyntax = StrictSyntax()
     rotation: Optional[Rotation] = None  # of `padding_mask`
 
 

@@ -13,7 +13,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model
 from torch import nn
 
-from ...data.collating import GivenSyntax, SourceSyntax
+from ...data.collating import SourceSyntax, StrictSyntax
 from ...options import option
 from ..transformer.encoder import SyntaxEncoder
 from ..transformer.model import SyntaxTransformerModel, register_sizes
@@ -83,7 +83,7 @@ class TagEncoder(SyntaxEncoder):
         """As in fairseq; `src_syntax` holds the tags of the tokens."""
         if token_embeddings is None:
             # fairseq scales embeddings by √D; the authors' code does not scale tags
-            token_embeddings = self.embed_tokens(src_tokens, GivenSyntax(src_syntax or {}), 1 / self.embed_scale)
+            token_embeddings = self.embed_tokens(src_tokens, StrictSyntax(src_syntax or {}), 1 / self.embed_scale)
         return super().forward(src_tokens, src_lengths, return_all_hiddens, token_embeddings)
 
 

@@ -10,7 +10,7 @@ from fairseq.modules.checkpoint_activations import checkpoint_wrapper
 from fairseq.modules.transformer_layer import TransformerEncoderLayerBase
 from torch import Tensor
 
-from ...data.collating import GivenSyntax, SourceSyntax
+from ...data.collating import SourceSyntax, StrictSyntax
 
 
 class SyntaxEncoderLayer(TransformerEncoderLayerBase):
@@ -79,7 +79,7 @@ class SyntaxEncoder(TransformerEncoderBase):
         """Input of special layers, computed once per batch; None makes them ordinary layers.
 
         Args:
-            src_syntax: a `GivenSyntax`, which raises an error for missing trees.
+            src_syntax: a `StrictSyntax`, which raises an error for missing trees.
         """
         return None
 
@@ -110,7 +110,7 @@ class SyntaxEncoder(TransformerEncoderBase):
         states = [x] if return_all_hiddens else []
         # on a CPU, leave out a mask without padding; on a GPU, the host would have to wait to know
         mask = padding_mask if padding_mask.is_cuda or padding_mask.any() else None
-        syntax = self.layer_syntax(GivenSyntax(src_syntax or {}))
+        syntax = self.layer_syntax(StrictSyntax(src_syntax or {}))
         results = []
         for layer in self.layers:
             # a marker, not an index: --encoder-layerdrop leaves layers out
