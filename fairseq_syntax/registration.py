@@ -18,7 +18,7 @@ def register() -> None:
     """Register everything with fairseq, once; later calls do nothing. Raises ImportError: fairseq cannot be imported.
 
     fairseq imports `tasks/` and `models/` of a user directory by itself only if the package is not loaded yet, and
-    never `criterions/`; so this does it in either order. Systems are found by looking into their folder.
+    never `criterions/`; so this does it in either order. Systems are the folders of `systems`.
     """
     warnings.filterwarnings("ignore", message=_HARMLESS, append=True)  # the user's own filters win
     root = logging.getLogger()

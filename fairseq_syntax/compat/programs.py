@@ -16,7 +16,7 @@ from .repair_registry import repair, replace
 def allow_checkpoint_classes():
     """Let torch >= 2.6 load fairseq checkpoints with `weights_only=True`, fairseq's default through torch.
 
-    Listed is what was found in checkpoints of all kinds, nothing more: the options of models without a dataclass
+    The list has only the classes seen in checkpoints of all kinds: the options of models without a dataclass
     (`argparse.Namespace`), NumPy scalars and arrays in the meters of `--eval-bleu`, and, where a run of several
     processes resumes, the configuration that rank 0 broadcasts. Can go when fairseq registers its own classes.
     """

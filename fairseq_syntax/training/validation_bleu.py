@@ -9,8 +9,8 @@ from sacrebleu.metrics import BLEU
 class ValidationBleu:
     """Mixin of tasks that logs a BLEU of 0 if all translations are empty; fairseq logs none, and fails afterwards.
 
-    Translations end where they are a tenth longer than the longest reference of their batch, so that those of a model
-    that repeats itself take no more time than others.
+    Translations are cut at 1.1 times the length of the longest reference of their batch, so that models that repeat
+    themselves take no more time than others.
     """
 
     def _inference_with_bleu(self, generator, sample, model):

@@ -249,7 +249,7 @@ def grow_trees(
         seeds: one for each sentence, from which alone its tree is drawn; without them, torch draws.
         actions: (B, T) to take instead, padded with NOP.
 
-    Raises ValueError: given actions are not legal.
+    Raises ValueError: `actions` are not legal.
     """
     if actions is not None:
         legality(actions, lengths, limits)

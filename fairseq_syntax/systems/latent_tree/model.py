@@ -88,13 +88,13 @@ class LatentTreeRNNG(BaseFairseqModel):
         seeds: Seeds | None = None,
         detach_output: bool = False,
     ) -> TreePair:
-        """Both sides of sentence pairs under trees that are sampled, greedy or given.
+        """Both sides of sentence pairs under trees that are sampled, greedy or forced.
 
         Args:
             src_tokens, target: (B, n) with the end of the sentence, padded on either side.
             src_lengths: unused.
-            trees: "sample" or "greedy", where none are given.
-            src_actions, tgt_actions: (B, T) of `Action`, given trees.
+            trees: "sample" or "greedy", where none are forced.
+            src_actions, tgt_actions: (B, T) of `Action`, forced trees.
             seeds: one for each sentence pair, from which alone its trees are sampled; without them, torch draws.
             detach_output: losses of symbols train only the output layers.
 

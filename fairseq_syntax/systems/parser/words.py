@@ -194,7 +194,7 @@ def read_vectors(path: str, size: int, wanted: Optional[Collection[str]] = None)
     Fields are separated by single blanks. Tokens may contain blanks, and bytes that are not UTF-8 do no harm. A first
     line of two integers, as word2vec writes it, is not an entry. A token that comes again keeps its first vector. Lines
     that do not end in d finite numbers are skipped, and counted in the log. Only vectors of `wanted` tokens are
-    kept, best given as a set.
+    kept, preferably a set.
     """
     vectors: dict[str, np.ndarray] = {}
     wrong = []  # numbers of lines
