@@ -248,10 +248,10 @@ def _make(plan: Plan, out: Path, made: list[str] | None) -> None:
         say(f"making {kind} trees")
         goal = out / f"data-bin-{kind}"
         for name in subsets(plan):
-            tree, damage = f"{name}.{source}.conllu.gz", Perturbation()
+            tree, perturbation = f"{name}.{source}.conllu.gz", Perturbation(0, 1)
             with written(str(out / kind / tree)) as file:
                 for number, sentence in enumerate(read_conllu(out / "text" / tree)):
-                    file.write(format_sentence(damage(number, sentence, PERTURBED[kind])))
+                    file.write(format_sentence(perturbation(number, sentence, PERTURBED[kind])))
             _link(out / "text" / f"{name}.{source}", out / kind / f"{name}.{source}")
         _link(data, goal)
         preprocess(options | {"destdir": str(goal)}, prefixes(out / kind), only_syntax=True, overwrite=True)

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from fairseq_syntax.experiment import Experiment
+from fairseq_syntax.trees.conllu import read_conllu
+from fairseq_syntax.trees.perturbation import KINDS
+
 VERB = [sys.executable, "-m", "fairseq_syntax"]
 # a model and a search that take seconds
 SMALLER = {
@@ -41,16 +45,32 @@ def corpus(tmp_path_factory, repository) -> Path:
     return folder
 
 
+def begin(folder, corpus, *more):
+    """Write experiment.toml; what is printed."""
+    splits = [part for split in ("train", "valid", "test") for part in (f"--{split}", str(corpus / split))]
+    parser = ["--parser", "checkpoint", "--parser-model", "agreement-parser"]
+    command = [*VERB, "experiment", str(folder), "--source", "en", "--target", "de", *splits, "--list", *parser, *more]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_controls_read_linear_and_random_trees(corpus, tmp_path):
+    begin(tmp_path, corpus, "--controls")
+    Experiment(tmp_path).prepare()
+    parsed, linear, random = (
+        [tree.heads for tree in read_conllu(tmp_path / folder / "train.en.conllu.gz")]
+        for folder in ("text", "linear", "random")
+    )
+    assert linear == [KINDS["right"](len(heads), None) for heads in parsed]
+    assert [sorted(map(len, heads)) for heads in (random, linear)] == [sorted(map(len, parsed))] * 2
+    assert sum(old == new for old, new in zip(parsed, random, strict=True)) < len(parsed) / 4
+    assert all((tmp_path / f"data-bin-{kind}" / "dict.en.txt").exists() for kind in ("linear", "random"))
+
+
 @pytest.mark.slow
 def test_from_raw_text_by_two_workers_to_a_report(corpus, tmp_path):
     """Killed and resumed: unit/experiment/test_experiment.py."""
     folder = tmp_path / "study"
-    parser = ["--parser", "checkpoint", "--parser-model", "agreement-parser"]
-    splits = [part for split in ("train", "valid", "test") for part in (f"--{split}", str(corpus / split))]
-    begin = [*VERB, "experiment", str(folder), "--source", "en", "--target", "de", *splits, "--list", *parser]
-    listed = subprocess.run(begin, capture_output=True, text=True)
-    assert listed.returncode == 0, listed.stderr
-    assert listed.stdout.split()[:2] == ["transformer-1", "pascal-1"]
+    assert begin(folder, corpus).split()[:2] == ["transformer-1", "pascal-1"]
     plan = folder / "experiment.toml"
     text = plan.read_text(encoding="utf-8")
     for old, new in SMALLER.items():
