@@ -40,7 +40,7 @@ def _fault(system: dict) -> str:
     """The first reason why a system does not translate; empty if it does."""
     bleu, (short, long) = system["scores"].get("BLEU"), LENGTHS
     if bleu and bleu["mean"] < LEAST:
-        return f"{bleu['mean']:.2f} BLEU"
+        return f"{bleu['mean']:.2f} BLEU, below {LEAST}"
     if bleu and not short <= bleu["length_ratio"] <= long:
         return f"{bleu['length_ratio']:.2f} times the words of the references"
     return ""

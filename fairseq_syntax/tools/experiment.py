@@ -112,7 +112,7 @@ def run(args: argparse.Namespace) -> None:
             "\nfairseq-syntax experiment: ".join(f"{name}: {reason}" for name, reason in experiment.failed.items())
         )
     if unfinished:
-        say(f"{len(unfinished)} runs are left: {', '.join(unfinished)}")
+        say(f"left to run: {', '.join(unfinished)}")
 
 
 def _begin(args: argparse.Namespace) -> None:
