@@ -94,7 +94,7 @@ def fit_budget(budget: Budget, plan: Plan, runs: Sequence[Run], jobs: int) -> Bu
         short = needed(least, percents[-1])
         raise PlanError(
             f"--budget {budget.time}: {least} of {len(plan.seeds)} seeds with {percents[-1]} % of the updates take "
-            f"{duration(short)}; give --budget {math.ceil(short)}m or more (later ones only add seeds), or fewer --systems"
+            f"{duration(short)}; give --budget {math.ceil(short)}m or more (later ones add seeds), or fewer systems"
         )
     return Budget(budget.time, seeds, percent, len(plan.systems))
 
