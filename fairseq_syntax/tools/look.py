@@ -224,24 +224,24 @@ def _save(figures: dict, path: str, place: int, overwrite: bool) -> None:
 
 
 def _run_constituents(args: argparse.Namespace) -> None:
+    from ..pictures.attention_maps import TooLarge
     from ..systems.latent_tree.drawing import draw_node_attention, draw_trees
     from ..systems.latent_tree.tree_files import read_tree_file
 
     name = verb.input_name(args.constituents)
     with verb.open_input(args.constituents) as lines:
         pairs = read_tree_file(numbered_lines(lines, name), name)
-    drawn = args.draw or "look"
-    by_number = {pair.sentence: pair for pair in pairs}
+    drawn, by_number = args.draw or "look", {pair.sentence: pair for pair in pairs}
     for place in dict.fromkeys(args.sentence or [0]):
         if place not in by_number:
-            raise TreeFormatError(
-                f"--sentence {place}: {name} has no such sentence; it has {len(by_number)}, with numbers from "
-                f"{min(by_number)} to {max(by_number)}"
-            )
-        pair = by_number[place]
-        figures = {"trees": draw_trees(pair)}
-        if len(pair.attention) and not _is_picture(drawn):
-            figures["attention"] = draw_node_attention(pair)
+            numbers = f"{len(by_number)}, with numbers from {min(by_number)} to {max(by_number)}"
+            raise TreeFormatError(f"--sentence {place}: {name} has no such sentence; it has {numbers}")
+        figures = {"trees": draw_trees(pair := by_number[place])}
+        try:
+            if len(pair.attention) and not _is_picture(drawn):
+                figures["attention"] = draw_node_attention(pair)
+        except TooLarge as error:
+            logger.warning("sentence %d: %s", place, error)
         _save(figures, drawn, place, args.overwrite)
 
 
