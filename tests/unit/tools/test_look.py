@@ -349,13 +349,13 @@ def test_labels_of_words_in_pieces(treebank, trained_parser):
 # --- text, and all that a model has -------------------------------------------------------------------------------
 
 
-def test_a_heat_map_of_too_many_constituents_is_left_out(tmp_path, caplog):
-    trees, attention = f"(X {'(X a ) ' * 101})", [[0.5, 0.5]] * 101
-    path = tmp_path / "trees.txt"
-    path.write_text(f'TS-0\t(X (X b ) )\nTT-0\t{trees}\nTA-0\t{{"attention": {attention}}}\n')
+def test_a_heat_map_of_too_many_constituents_is_left_out(tmp_path, capsys):
+    (path := tmp_path / "trees.txt").write_text(
+        f'TS-0\t(X (X b ) )\nTT-0\t(X {"(X a ) " * 101})\nTA-0\t{{"attention": {[[0.5, 0.5]] * 101}}}\n'
+    )
     assert look.main(["--constituents", str(path), "--draw", str(tmp_path / "pictures")]) == 0
     assert [picture.name for picture in (tmp_path / "pictures").iterdir()] == ["0-trees.svg"]
-    assert "sentence 0: a heat map of 101 rows and 2 columns cannot be read" in caplog.text
+    assert "sentence 0: a heat map of 101 rows and 2 columns cannot be read" in capsys.readouterr().err
 
 
 def test_a_text_is_drawn_with_its_own_translation(latent, trained, tmp_path, caplog):
