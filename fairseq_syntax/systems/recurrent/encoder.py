@@ -53,13 +53,12 @@ class RecurrentEncoder(FairseqEncoder):
 
         Returns (annotations (B, T, 2H), 0 at padding; final states, each (B, layers, 2H), the output first).
         """
-        rotation = source.rotation
-        x = self.embedding_dropout(rotation.right(x))
+        x = self.embedding_dropout(source.rotation.right(x))
         if self.recurrent_dropout.active:
-            x, final = run_gru(layers, x, ~rotation.right(source.padding_mask), self.recurrent_dropout)
+            x, final = run_gru(layers, x, ~source.rotation.right(source.padding_mask), self.recurrent_dropout)
         else:
-            x, final = rotation.run(layers, x)
-        x = rotation.back(x)
+            x, final = source.rotation.run(layers, x)
+        x = source.rotation.back(x)
         # (layers x 2, B, H) -> (B, layers, 2H)
         final = [
             state.unflatten(0, (-1, 2)).permute(2, 0, 1, 3).flatten(2)

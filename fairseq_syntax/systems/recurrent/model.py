@@ -93,9 +93,8 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
         fill_defaults(args, cls.options)
         cls.check_options(args, task)
         for side in ("source", "target"):
-            name = f"max_{side}_positions"
             # options of the task, too, which fairseq puts into the same namespace
-            setattr(args, name, getattr(args, name, None) or 1024)
+            setattr(args, name := f"max_{side}_positions", getattr(args, name, None) or 1024)
         return args
 
     @classmethod
@@ -103,8 +102,7 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
         """Build the model. Raises ValueError: options that contradict each other or are out of range."""
         original, args = args, cls.complete_options(args, task)
         memory, attention = cls.build_attention(args, task)
-        source_table = _embeddings(task.source_dictionary, args.encoder_embed_dim)
-        target_table = source_table
+        source_table = target_table = _embeddings(task.source_dictionary, args.encoder_embed_dim)
         if not args.share_all_embeddings:
             target_table = _embeddings(task.target_dictionary, args.decoder_embed_dim)
         model = cls(
@@ -135,6 +133,11 @@ class RecurrentModel(HubModel, FairseqEncoderDecoderModel):
                     f"--share-all-embeddings: --encoder-embed-dim {args.encoder_embed_dim} and --decoder-embed-dim "
                     f"{args.decoder_embed_dim} must be equal"
                 )
+
+    def forward(self, src_tokens, src_lengths, prev_output_tokens, src_syntax=None, features_only=False):
+        """Scores (B, S, V) and a dict of extras, see `RecurrentDecoder.extract_features`."""
+        encoder_out = self.encoder(src_tokens, src_lengths, src_syntax=src_syntax)
+        return self.decoder(prev_output_tokens, encoder_out=encoder_out, features_only=features_only)
 
 
 def _embeddings(dictionary, size: int) -> nn.Embedding:

@@ -368,7 +368,7 @@ def test_an_interrupt_waits_for_nothing_and_starts_nothing(tmp_path):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 60
-    while not begun.exists() and time.monotonic() < deadline:
+    while not (begun.exists() and begun.read_text()) and time.monotonic() < deadline:
         time.sleep(0.05)
     os.killpg(started.pid, signal.SIGINT)
     said = started.communicate(timeout=30)[1]
