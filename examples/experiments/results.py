@@ -3,8 +3,8 @@
 Tables stand between `<!-- records: NAME -->` and `<!-- end of records -->`, those of scores alone between
 `<!-- scores: NAME -->` and `<!-- end of scores -->`; their systems are those of NAME.toml here.
 A figure between a mark such as `<!-- NAME SYSTEM SPLIT delta -->` (or `interval`) and `<!-- -->` is that of the
-comparison of a system with its baseline. `<!-- table: by-depth -->` has what deeper.py counts, and `<!-- speed -->`
-what docs/results/ keeps of benchmarks/.
+comparison of a system with its baseline. `<!-- table: by-depth -->` has the tables of deeper.py, `<!-- table:
+languages -->` those of languages.py, and `<!-- speed -->` what docs/results/ keeps of benchmarks/.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import mean
 
 import deeper
+import languages
 from compared import breakdown, is_of, path_of
 from table import commits, controls, differences, interval, scores, signed
 
@@ -28,7 +29,7 @@ import timing
 
 _BLOCK = re.compile(r"(<!-- (records|scores): ([\w-]+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 _SPEED = re.compile(r"(<!-- speed -->\n).*?(<!-- end of speed -->)", re.DOTALL)
-_BY_DEPTH = re.compile(r"(<!-- table: by-depth -->\n).*?(<!-- end of table -->)", re.DOTALL)
+_TABLE = re.compile(r"(<!-- table: (by-depth|languages) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 _FIGURE = re.compile(r"(<!-- ([\w-]+) ([\w-]+) ([\w-]+) (delta|interval) -->)[^<]*(<!-- -->)")
 
 
@@ -84,6 +85,13 @@ def _compared(plan: Plan, records: list[dict], folder: Path) -> tuple[dict[str, 
     )
 
 
+def plan_of(name: str, boards: Path = Path(__file__).parent) -> Plan:
+    """The experiment of a name, from the folder with the files of experiments. Raises PlanError: it cannot be read."""
+    if name.startswith(languages.NAME):
+        return languages.plan_of(name.removeprefix(languages.NAME))
+    return read_plan(boards / f"{name}.toml")
+
+
 def renewed(text: str, boards: Path, results: Path, up: str = "") -> str:
     """The page with its tables and figures written again.
 
@@ -98,7 +106,7 @@ def renewed(text: str, boards: Path, results: Path, up: str = "") -> str:
     """
 
     def plan(name: str) -> Plan:
-        return read_plan(boards / f"{name}.toml")
+        return plan_of(name, boards)
 
     def figure(match: re.Match) -> str:
         name, system, split, what = match.group(2, 3, 4, 5)
@@ -111,14 +119,16 @@ def renewed(text: str, boards: Path, results: Path, up: str = "") -> str:
         record = json.loads((results / "speed.json").read_text(encoding="utf8"))
         return f"{match[1]}\n{timing.markdown(record)}\n\n{match[2]}"
 
-    def by_depth(match: re.Match) -> str:
-        return f"{match[1]}\n{deeper.tables(plan(deeper.NAME), results / deeper.NAME)}\n\n{match[2]}"
+    def table(match: re.Match) -> str:
+        by_depth = match[2] == "by-depth"
+        made = deeper.tables(plan(deeper.NAME), results / deeper.NAME) if by_depth else languages.tables(results)
+        return f"{match[1]}\n{made}\n\n{match[3]}"
 
     def block(match: re.Match) -> str:
         tables = generated(plan(match[3]), results / match[3], up, match[2] == "records")
         return f"{match[1]}\n{tables}\n\n{match[4]}"
 
-    for pattern, write in ((_FIGURE, figure), (_SPEED, measured), (_BY_DEPTH, by_depth), (_BLOCK, block)):
+    for pattern, write in ((_FIGURE, figure), (_SPEED, measured), (_TABLE, table), (_BLOCK, block)):
         text = pattern.sub(write, text)
     return text
 

@@ -1,11 +1,9 @@
 """Do latent trees find the subject? How many subjects of a treebank are attached to their verb in other trees.
 
-A subject is a word whose relation is nsubj (or a subtype of it), its verb is the head that the treebank gives it.
-Punctuation is removed from all trees as fairseq-syntax attachment does. The subject is found in a tree if there is an
-arc between it and its verb, whichever way it points; DA counts the arcs in which the verb is the head only.
-
-The second table also takes an arc between the subject and an auxiliary of its verb (aux, cop). In Universal
-Dependencies the subject hangs on the content word, in "the dogs had seen it" on "seen"; but it is "had" that agrees.
+A subject is a word whose relation is nsubj (or a subtype), its verb is its head in the treebank. Punctuation is removed
+as `attachment` does. The subject is found if an arc joins it and its verb; DA counts those with the verb as the head.
+The second table also takes an arc between the subject and an auxiliary of its verb (aux, cop): in Universal
+Dependencies the subject of "the dogs had seen it" hangs on "seen", but "had" agrees with it.
 
 L and R are the trees in which the head of every word is the next one, or the one before. Chance is a tree drawn at
 random, all trees of n words with one root being equally likely: the subject hangs on each of k other words in a share

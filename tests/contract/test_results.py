@@ -65,7 +65,7 @@ def test_tables_and_figures_are_those_of_the_records(results):
     assert results.main(["--check"]) == 0, "run: python examples/experiments/results.py"
     pages = [page.read_text(encoding="utf8") for page in (REPOSITORY / "docs").rglob("*.md")]
     shown = {match[3] for text in pages for match in results._BLOCK.finditer(text)}
-    assert shown == {results.read_plan(path).name for path in EXPERIMENTS.glob("*.toml")}
+    assert shown >= {results.read_plan(path).name for path in EXPERIMENTS.glob("*.toml")}
 
 
 def test_readme_says_of_the_demo_what_the_table_has():
@@ -141,7 +141,7 @@ def references(request, tmp_path) -> Callable[[str], list[Path]]:
 def test_bleu_comes_out_again_from_the_translations(results, references, name):
     """Of every tenth record; references are known by their hashes."""
     folder = RESULTS / name
-    board = results.read_plan(EXPERIMENTS / f"{folder.name}.toml")
+    board = results.plan_of(name)
     splits, tokenize = board.splits, board.tokenize
     files = references(name)
     contents = [gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes() for path in files]

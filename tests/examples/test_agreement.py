@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import re
 import subprocess
@@ -118,35 +117,34 @@ def test_transfer_refuses_trees_that_it_does_not_cover(tmp_path, words):
 # Score
 
 
-def score(corpus: Path, hypotheses: list[str], tmp_path: Path) -> dict:
-    path = tmp_path / "hypotheses"
-    path.write_text("".join(line + "\n" for line in hypotheses), encoding="utf-8")
-    return json.loads(run("score.py", "--challenge", corpus / "challenge.tsv", "--hypotheses", path, "--json").stdout)
+@pytest.fixture
+def score(monkeypatch, corpus):
+    """Function: translations -> their score."""
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    from score import read_challenge, score
+
+    return lambda hypotheses: score(read_challenge(corpus / "challenge.tsv"), hypotheses)
 
 
-def test_references_score_100_percent(corpus, tmp_path):
+def test_references_score_100_percent(corpus, score):
     """Detokenised, too."""
     references = lines(corpus / "challenge.de")
-    result = score(corpus, references, tmp_path)
+    result = score(references)
     assert result["overall"] == {"n": 200, "accuracy": 1, "wrong_number": 0, "missing": 0}
     assert {key: value["n"] for key, value in result["attractors"].items()} == {str(count): 40 for count in range(5)}
-    assert list(result["distance"]) == ["1", "2-4", "5-7", "8-10", "11+"][: len(result["distance"])]
-    for group in ("construction", "distance"):
-        assert sum(value["n"] for value in result[group].values()) == 200
-    text = [re.sub(r" ([.,])", r"\1", line[0].upper() + line[1:]) for line in references]
-    assert score(corpus, text, tmp_path) == result
+    assert score([re.sub(r" ([.,])", r"\1", line[0].upper() + line[1:]) for line in references]) == result
 
 
-def test_the_other_number_both_forms_and_neither_are_wrong(corpus, rows, tmp_path):
+def test_the_other_number_both_forms_and_neither_are_wrong(rows, score):
     other = [row["plural" if row["expected"] == "singular" else "singular"] for row in rows]
     both = [f"{row['singular']} {row['plural']}" for row in rows]
     neither = ["" if i % 2 else f"x{row[row['expected']]}" for i, row in enumerate(rows)]
     for hypotheses, what in ((other, "wrong_number"), (both, "wrong_number"), (neither, "missing")):
-        result = score(corpus, hypotheses, tmp_path)["overall"]
+        result = score(hypotheses)["overall"]
         assert result["accuracy"] == 0 and result[what] == 1
 
 
-def test_the_table_and_what_is_no_challenge_set_or_of_another_length(corpus, tmp_path):
+def test_the_table_and_what_is_no_challenge_set_or_of_another_length(corpus):
     given = ["score.py", "--challenge", corpus / "challenge.tsv", "--hypotheses"]
     table = [line.split() for line in run(*given, corpus / "challenge.de").stdout.splitlines()]
     assert [row[0] for row in table] == ["attractors", "0", "1", "2", "3", "4", "all"]

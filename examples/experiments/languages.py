@@ -1,0 +1,73 @@
+"""The experiment of libreoffice.toml for other languages, and tables by language."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean
+from tempfile import TemporaryDirectory
+
+from compared import path_of
+from scipy.stats import t
+from table import interval, signed
+
+from fairseq_syntax.evaluate.tables import TableFormat, format_table
+from fairseq_syntax.experiment.plan import Plan, read_plan
+
+FILE = Path(__file__).with_name("libreoffice.toml")
+NAME = "libreoffice-"
+# what `experiment` writes where no spaces separate words, and sides have no subwords in common
+_JAPANESE = {'"13a"': '"ja-mecab"', "joined = true": "joined = false"}
+_JAPANESE |= {"--share-all-embeddings": "--share-decoder-input-output-embed"}
+
+
+def plan_of(language: str) -> Plan:
+    """The experiment of a language."""
+    text = FILE.read_text(encoding="utf8").replace(f"{NAME}tr", NAME + language).replace('"tr"', f'"{language}"')
+    for old, new in _JAPANESE.items() if language == "ja" else ():
+        text = text.replace(old, new)
+    with TemporaryDirectory() as folder:
+        path = Path(folder, FILE.name)
+        path.write_text(text, encoding="utf8")
+        return replace(read_plan(path), path=FILE)
+
+
+def tables(results: Path) -> str:
+    """Scores and differences from the Transformer of each language, and means of the differences.
+
+    Intervals of the means are about other seeds alone, whose variance is pooled over systems and languages. `results`
+    has order.json and a folder of records for each language.
+    """
+    order = json.loads((results / "order.json").read_text(encoding="utf8"))
+    rows: list[list] = []
+    variances: list[float] = []
+    deltas: dict[str, list[tuple[float, float]]] = {}
+    for language in sorted(order, key=lambda name: order[name]["tau"]):
+        path = path_of(results / f"{NAME}{language}", "test", "transformer")
+        if not path.exists():
+            continue
+        found = json.loads(path.read_text(encoding="utf8"))
+        tests = {test["system"]: test for test in found["tests"]}
+        scores = {system["name"]: system["scores"]["BLEU"] for system in found["systems"]}
+        base = scores["transformer"]
+        for name, score in scores.items():
+            cells = ["–"] * 3
+            if name in tests:
+                bare = score["without_brevity_penalty"] - base["without_brevity_penalty"]
+                cells = [signed(tests[name]["delta"], 2), interval(tests[name]["interval"]), signed(bare, 2)]
+                share = 1 / len(score["runs"]) + 1 / len(base["runs"])
+                deltas.setdefault(name, []).append((tests[name]["delta"], share))
+            row = [language, f"{order[language]['tau']:.2f}", name, len(score["runs"]), score["mean"], *cells]
+            rows.append([*row, f"{score['length_ratio']:.3f}"])
+            variances += [score["sd"] ** 2 for _ in score["runs"][1:]]
+    header = ["target", "τ", "system", "seeds", "BLEU", "Δ", "95 % interval", "Δ, no BP", "length"]
+    parts = [format_table(header, rows, TableFormat.markdown)]
+    if degrees := len(variances):
+        means, deviation = [], mean(variances) ** 0.5
+        for name, pairs in deltas.items():
+            values, shares = zip(*pairs, strict=True)
+            center, width = mean(values), t.ppf(0.975, degrees) * deviation * sum(shares) ** 0.5 / len(pairs)
+            means.append([name, len(pairs), signed(center, 2), interval([center - width, center + width])])
+        said = f"Means. The pooled standard deviation of seeds is {deviation:.2f} BLEU, with {degrees} degrees"
+        header = ["system", "languages", "Δ", "95 % interval, other seeds"]
+        parts += [f"{said} of freedom.", format_table(header, means, TableFormat.markdown)]
+    return "\n\n".join(parts)
