@@ -68,6 +68,17 @@ def test_tables_and_figures_are_those_of_the_records(results):
     assert shown >= {results.read_plan(path).name for path in EXPERIMENTS.glob("*.toml")}
 
 
+def test_sentences_on_depth_have_the_figures_of_its_table():
+    """Differences of the share of exact translations, and of BLEU, with their intervals."""
+    docs, one = REPOSITORY / "docs", r"([-+]\d+\.\d+)"
+    cells = re.findall(rf"{one} (?:\(|\| ){one} to {one}", (docs / "records" / "deeper.md").read_text(encoding="utf8"))
+    known = {tuple(f"{float(value):+.1f}" for value in cell) for cell in cells}
+    for page, start, end in (("docs/results.md", "## Deeper", "\n## "), ("README.md", "**Deeper", "\n\n")):
+        text = (REPOSITORY / page).read_text(encoding="utf8").partition(start)[2].partition(end)[0]
+        said = re.findall(rf"([-+]?\d+\.\d)[^()]*\({one} to {one}", text)
+        assert said and {(f"{float(value):+.1f}", *ends) for value, *ends in said} <= known, page
+
+
 def test_readme_says_of_the_demo_what_the_table_has():
     page = (REPOSITORY / "docs" / "records" / "quick-start.md").read_text(encoding="utf8")
     readme = " ".join((REPOSITORY / "README.md").read_text(encoding="utf8").split())
