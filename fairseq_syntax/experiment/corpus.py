@@ -22,7 +22,7 @@ from ..trees.conllu import format_sentence, read_conllu
 from ..trees.perturbation import Perturbation
 from ..trees.text import read_lines, sentence_lines
 from .plan import PERTURBED, Cleaning, CorpusSettings, Plan, PlanError
-from .run import RunError, reason, say
+from .run import RunError, error_message, say
 
 LONGEST = 1023
 """Longest sentence that fairseq's Transformers read by default, in pieces, without EOS."""
@@ -37,7 +37,7 @@ def text_path(prefix: str, language: str) -> Path:
     raise FileNotFoundError(f"{prefix}.{language}: no such text; check the prefix and the language")
 
 
-def read_pairs(prefix: str, corpus: CorpusSettings) -> list[tuple[str, str]]:
+def read_parallel(prefix: str, corpus: CorpusSettings) -> list[tuple[str, str]]:
     """Read the pairs of a text, normalised. Raises ValueError: its sides differ in length, or it is empty."""
     paths = [text_path(prefix, language) for language in (corpus.source, corpus.target)]
     sides = [[normalize(line) for line in sentence_lines(path)] for path in paths]
@@ -54,7 +54,7 @@ def read_pairs(prefix: str, corpus: CorpusSettings) -> list[tuple[str, str]]:
 def check(corpus: CorpusSettings) -> dict[str, list[tuple[str, str]]]:
     """Read and check all sets: name -> pairs.
 
-    Raises ValueError: see `read_pairs`; or a set is named twice, untranslated, swapped, or its lines are shifted.
+    Raises ValueError: see `read_parallel`; or a set is named twice, untranslated, swapped, or its lines are shifted.
     """
     prefixes = corpus.prefixes
     places: dict[Path, str] = {}
@@ -62,7 +62,7 @@ def check(corpus: CorpusSettings) -> dict[str, list[tuple[str, str]]]:
         other = places.setdefault(text_path(prefix, corpus.source).resolve(), name)
         if other != name:
             raise PlanError(f"{prefix}: is given as both {other} and {name}; give each its own text")
-    pairs = {name: read_pairs(prefix, corpus) for name, prefix in prefixes.items()}
+    pairs = {name: read_parallel(prefix, corpus) for name, prefix in prefixes.items()}
     words = [set(" ".join(side).casefold().split()) for side in zip(*pairs["train"][:20_000], strict=True)]
     for name, rows in pairs.items():
         _check_order(prefixes[name], corpus, rows)
@@ -186,7 +186,7 @@ def prepare(plan: Plan, out: Path) -> None:
         try:
             _make(plan, out, made.get("kinds"))
         except Exception as error:  # parsers raise errors of their own classes
-            raise RunError(f"the data could not be made: {reason(error)}") from error
+            raise RunError(f"the data could not be made: {error_message(error)}") from error
         with written(str(done)) as file:
             json.dump({**settings, "kinds": kinds}, file)
 

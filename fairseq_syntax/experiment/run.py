@@ -50,7 +50,7 @@ def say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def reason(error: Exception) -> str:
+def error_message(error: Exception) -> str:
     """Message of an error; the class comes first if it is not one whose messages are for users."""
     return str(error) if isinstance(error, (OSError, ValueError)) else f"{type(error).__name__}: {error}"
 

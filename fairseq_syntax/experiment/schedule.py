@@ -7,7 +7,7 @@ from pathlib import Path
 from ..progress import progress_bar
 from .plan import Plan, PlanError
 from .records import environment
-from .run import Interrupted, Run, hold_lock, read_run, reason, run_logged, say, worker_pool
+from .run import Interrupted, Run, error_message, hold_lock, read_run, run_logged, say, worker_pool
 
 
 def chosen_runs(
@@ -51,7 +51,7 @@ def run_all(runs: Sequence[Run], jobs: int) -> dict[str, str]:
             except Interrupted:
                 pass
             except Exception as error:  # errors of a thread are read nowhere else
-                failed[run.name] = reason(error)
+                failed[run.name] = error_message(error)
                 say(f"{run.name}: failed: {failed[run.name]}")
 
     with worker_pool(jobs) as pool:

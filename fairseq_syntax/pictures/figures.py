@@ -76,14 +76,14 @@ _PIXELS = 60_000  # matplotlib draws fewer than 2^16 in each direction
 NO_DATE = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
 
-def visible(text: str) -> str:
+def drawable(text: str) -> str:
     """A text with visible signs for control characters and for characters that file formats forbid."""
     return text.translate(_VISIBLE)
 
 
 def shown(text: str) -> str:
-    """A token as drawn in pictures: `visible`, without HTML escapes such as &apos;."""
-    return visible(html.unescape(text))
+    """A token as drawn in pictures: `drawable`, without HTML escapes such as &apos;."""
+    return drawable(html.unescape(text))
 
 
 @contextmanager

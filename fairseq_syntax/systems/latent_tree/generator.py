@@ -10,7 +10,7 @@ from .transitions import Action
 from .tree_files import to_brackets
 
 
-def check_finite(side: str, scores: Tensor) -> None:
+def refuse_diverged(side: str, scores: Tensor) -> None:
     """Raise FloatingPointError if scores are NaN or infinite."""
     if not scores.isfinite().all():
         raise FloatingPointError(f"{side} side: a probability is not a number; the training of the model has diverged")
@@ -64,7 +64,7 @@ class TreeGenerator:
         model.eval()
         tokens = sample["net_input"]["src_tokens"]
         source, _, memory = model.encode(tokens)
-        check_finite("source", source.log_policy)
+        refuse_diverged("source", source.log_policy)
         targets = self._targets(model, sample, memory, source.constituents.lengths)
         return self._hypotheses(model, source, memory, *targets)
 
@@ -82,7 +82,7 @@ class TreeGenerator:
         src_trees, _ = self._bracketed(source, self.src_dict)
         tgt_trees, tgt_symbols = self._bracketed(scores, self.tgt_dict)
         step_scores, attentions = (scores.log_policy - scores.symbol_loss).cpu(), replay.attention.cpu()
-        check_finite("target", step_scores)
+        refuse_diverged("target", step_scores)
         sizes, src_sizes = (np.bincount(side.constituents.row).tolist() for side in (scores, source))
         result = []
         for number, src_tree in enumerate(src_trees):
