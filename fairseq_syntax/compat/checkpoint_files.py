@@ -12,7 +12,7 @@ from .repair_registry import repair_fairseq
 _GROUPS = ("model", "task")
 
 
-def shortened(error: Exception) -> str:
+def reason(error: Exception) -> str:
     """An error in one line, for a message."""
     if isinstance(error, UnpicklingError):
         # torch's message says how to load it unsafely
@@ -24,7 +24,7 @@ def shortened(error: Exception) -> str:
 
 def no_checkpoint(path: str | Path, error: Exception) -> ValueError:
     """The error for a file that cannot be loaded at all."""
-    return ValueError(f"{path}: not a checkpoint of fairseq ({shortened(error)})")
+    return ValueError(f"{path}: not a checkpoint of fairseq ({reason(error)})")
 
 
 def open_checkpoint(path: str | Path) -> Mapping:

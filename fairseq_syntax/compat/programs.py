@@ -8,7 +8,7 @@ import shlex
 import typing
 from collections.abc import Mapping, MutableMapping
 
-from .checkpoint_files import check_architecture, check_state, no_checkpoint, open_checkpoint, options_of, shortened
+from .checkpoint_files import check_architecture, check_state, no_checkpoint, open_checkpoint, options_of, reason
 from .repair_registry import repair, replace
 
 
@@ -103,7 +103,7 @@ def refuse_bad_checkpoints():
             data = getattr(getattr(task, "cfg", None), "data", "the data")
             raise ValueError(
                 f"{', '.join(map(str, filenames))}: parameters are not those of a model of its options and of the "
-                f"dictionaries in {data} ({shortened(error)}); give the data directory that the model was trained on, or "
+                f"dictionaries in {data} ({reason(error)}); give the data directory that the model was trained on, or "
                 "a file that is not damaged"
             ) from error  # it may be a fault of a model of the user's own
 
@@ -142,9 +142,7 @@ def read_data():
         try:
             return load(archive_file)
         except tarfile.TarError as error:
-            raise ValueError(
-                f"{archive_file}: neither a folder nor an archive to unpack ({shortened(error)})"
-            ) from None
+            raise ValueError(f"{archive_file}: neither a folder nor an archive to unpack ({reason(error)})") from None
 
     # the default of Python 3.14
     tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)
