@@ -48,17 +48,19 @@ def tables(results: Path) -> str:
         found = json.loads(path.read_text(encoding="utf8"))
         tests = {test["system"]: test for test in found["tests"]}
         scores = {system["name"]: system["scores"]["BLEU"] for system in found["systems"]}
-        base = scores["transformer"]
         for name, score in scores.items():
             cells = ["–"] * 3
             if name in tests:
-                bare = score["without_brevity_penalty"] - base["without_brevity_penalty"]
+                bare = score["without_brevity_penalty"] - scores["transformer"]["without_brevity_penalty"]
                 cells = [signed(tests[name]["delta"], 2), interval(tests[name]["interval"]), signed(bare, 2)]
-                share = 1 / len(score["runs"]) + 1 / len(base["runs"])
-                deltas.setdefault(name, []).append((tests[name]["delta"], share))
             row = [language, f"{order[language]['tau']:.2f}", name, len(score["runs"]), score["mean"], *cells]
             rows.append([*row, f"{score['length_ratio']:.3f}"])
             variances += [score["sd"] ** 2 for _ in score["runs"][1:]]
+        for pair in [*((name, "transformer") for name in tests), ("pascal", "pascal-linear")]:
+            if pair[0] in scores and pair[1] in scores:
+                one, other = (scores[name] for name in pair)
+                share = 1 / len(one["runs"]) + 1 / len(other["runs"])
+                deltas.setdefault(" less ".join(pair), []).append((one["mean"] - other["mean"], share))
     header = ["target", "τ", "system", "seeds", "BLEU", "Δ", "95 % interval", "Δ, no BP", "length"]
     parts = [format_table(header, rows, TableFormat.markdown)]
     if degrees := len(variances):
@@ -68,6 +70,6 @@ def tables(results: Path) -> str:
             center, width = mean(values), t.ppf(0.975, degrees) * deviation * sum(shares) ** 0.5 / len(pairs)
             means.append([name, len(pairs), signed(center, 2), interval([center - width, center + width])])
         said = f"Means. The pooled standard deviation of seeds is {deviation:.2f} BLEU, with {degrees} degrees"
-        header = ["system", "languages", "Δ", "95 % interval, other seeds"]
+        header = ["", "languages", "Δ", "95 % interval, other seeds"]
         parts += [f"{said} of freedom.", format_table(header, means, TableFormat.markdown)]
     return "\n\n".join(parts)
