@@ -115,6 +115,35 @@ def test_a_changed_record_shows(results, tmp_path):
         results.renewed(two, tmp_path, tmp_path)
 
 
+def test_means_over_languages(results, tmp_path):
+    """The table and its intervals, counted by hand; the language whose order of words differs most comes first."""
+    runs = {"xx": {"transformer": [10, 12], "pascal": [13, 13], "pascal-linear": [12, 16]}, "yy": {"transformer": [20]}}
+    runs["yy"] |= {"pascal": [20, 22], "pascal-linear": [21, 21]}
+    (tmp_path / "order.json").write_text(json.dumps({"yy": {"tau": 0.9}, "xx": {"tau": 0.4}, "zz": {"tau": 0.1}}))
+    for language, systems in runs.items():
+        path = results.path_of(tmp_path / f"libreoffice-{language}", "test", "transformer")
+        path.parent.mkdir(parents=True)
+        means = {name: statistics.fmean(scores) for name, scores in systems.items()}
+        deltas = {name: mean - means["transformer"] for name, mean in means.items() if name != "transformer"}
+        tests = [{"system": name, "delta": delta, "interval": [delta - 1, delta + 1]} for name, delta in deltas.items()]
+        scores = [
+            {"runs": values, "mean": means[name], "sd": statistics.stdev(values) if len(values) > 1 else None}
+            | {"without_brevity_penalty": means[name] + (name == "pascal"), "length_ratio": 0.9}
+            for name, values in systems.items()
+        ]
+        named = [{"name": name, "scores": {"BLEU": score}} for name, score in zip(systems, scores, strict=True)]
+        path.write_text(json.dumps({"tests": tests, "systems": named}))
+    table = results.languages.tables(tmp_path)
+    assert table.index("| xx |") < table.index("| yy |") and "zz" not in table
+    assert "| xx | 0.40 | pascal | 2 | 13.0 | +2.00 | +1.00 to +3.00 | +3.00 | 0.900 |" in table
+    # variances 2, 0, 8; none of one run, 2, 0: five degrees of freedom, t = 2.5706
+    deviation = (12 / 5) ** 0.5
+    assert f"of seeds is {deviation:.2f} BLEU, with 5 degrees of freedom" in table
+    width = 2.5706 * deviation * (1 / 2 + 1 / 2 + 1 / 2 + 1) ** 0.5 / 2
+    assert f"| pascal less transformer | 2 | +1.50 | {1.5 - width:+.2f} to {1.5 + width:+.2f} |" in table
+    assert "| pascal less pascal-linear | 2 | -0.50 | " in table
+
+
 def test_comparisons_name_no_folder_of_a_machine():
     paths = sorted(RESULTS.glob("*/comparisons/*.json"))
     assert paths
