@@ -20,23 +20,23 @@ _JAPANESE = {'"13a"': '"ja-mecab"', "joined = true": "joined = false"}
 _JAPANESE |= {"--share-all-embeddings": "--share-decoder-input-output-embed"}
 
 
-def plan_of(language: str) -> Plan:
-    """The experiment of a language."""
-    text = FILE.read_text(encoding="utf8").replace(f"{NAME}tr", NAME + language).replace('"tr"', f'"{language}"')
-    for old, new in _JAPANESE.items() if language == "ja" else ():
+def plan_of(name: str) -> Plan:
+    """The experiment of a language, or of its search, such as tr-merges-2000."""
+    language, _, merges = name.partition("-merges-")
+    text = FILE.read_text(encoding="utf8").replace(f"{NAME}tr", NAME + name).replace('"tr"', f'"{language}"')
+    for old, new in (_JAPANESE if language == "ja" else {}).items():
         text = text.replace(old, new)
     with TemporaryDirectory() as folder:
         path = Path(folder, FILE.name)
-        path.write_text(text, encoding="utf8")
-        return replace(read_plan(path), path=FILE)
+        path.write_text(text.replace("size = 4000", f"size = {merges or 4000}"), encoding="utf8")
+        plan = read_plan(path)
+    systems = {key: value for key, value in plan.systems.items() if name == "tr" or not value.seeds}
+    searched = {"seeds": (1,), "systems": {"transformer": systems["transformer"]}} if merges else {"systems": systems}
+    return replace(plan, path=FILE, **searched)
 
 
 def tables(results: Path) -> str:
-    """Scores and differences from the Transformer of each language, and means of the differences.
-
-    Intervals of the means are about other seeds alone, whose variance is pooled over systems and languages. `results`
-    has order.json and a folder of records for each language.
-    """
+    """Scores by language, and means; intervals of the means are about other seeds, whose variance is pooled."""
     order = json.loads((results / "order.json").read_text(encoding="utf8"))
     rows: list[list] = []
     variances: list[float] = []
@@ -46,8 +46,8 @@ def tables(results: Path) -> str:
         if not path.exists():
             continue
         found = json.loads(path.read_text(encoding="utf8"))
-        tests = {test["system"]: test for test in found["tests"]}
-        scores = {system["name"]: system["scores"]["BLEU"] for system in found["systems"]}
+        scores = {one["name"]: one["scores"]["BLEU"] for one in found["systems"] if "dropout" not in one["name"]}
+        tests = {test["system"]: test for test in found["tests"] if test["system"] in scores}
         for name, score in scores.items():
             cells = ["–"] * 3
             if name in tests:
