@@ -22,8 +22,7 @@ from fairseq_syntax.trees.conllu import Sentence, read_conllu
 
 NAME = "deeper"
 _PARSED = "agreement-parsed"
-_DRAWN = [(name, "challenge") for name in ("transformer", "dasa", "dasa-linear", "pascal", "pascal-linear")]
-_DRAWN.insert(2, ("dasa", "parsed"))
+_DRAWN = ("transformer", "dasa", "dasa-linear", "pascal", "planted", "planted-linear")
 _CHALLENGE = 40  # sentences of each construction and depth, as in deeper.sh
 _DEEP = ("3", "4", "5")
 _COLUMNS = {"0 to 2": ("0", "1", "2"), **{depth: (depth,) for depth in _DEEP}, "3 to 5": _DEEP, "flat": ("flat",)}
@@ -117,11 +116,11 @@ def draw(plan: Plan, folder: Path):
     figure, axes = plt.subplots(1, 2, figsize=(8.5, 3.4), layout="constrained")
     for axis, (title, measure) in zip(axes, FIGURES.items(), strict=True):
         found = measure(plan, folder)
-        for i, (name, split) in enumerate(key for key in _DRAWN if key in found):
-            by_depth = [100 * found[name, split][:, [d == depth for _, d in kinds]].mean(axis=1) for depth in depths]
+        for i, name in enumerate(_DRAWN):
+            hits = found[name, "challenge"]
+            by_depth = [100 * hits[:, [d == depth for _, d in kinds]].mean(axis=1) for depth in depths]
             means, color = [values.mean() for values in by_depth], f"C{i}"
-            label = name + ", parser's trees" * (split == "parsed")
-            axis.plot(depths, means, color=color, marker="os^vDP"[i], markersize=4, linewidth=1, label=label)
+            axis.plot(depths, means, color=color, marker="os^vDP"[i], markersize=4, linewidth=1, label=name)
             low, high = zip(*((values.min(), values.max()) for values in by_depth), strict=True)
             axis.fill_between(depths, low, high, color=color, alpha=0.12, linewidth=0)
         axis.set(ylabel=title.partition(":")[0] + ", %", xlabel="depth (training: 0 to 2)")
