@@ -116,7 +116,7 @@ def draw(plan: Plan, folder: Path):
     figure, axes = plt.subplots(1, 2, figsize=(8.5, 3.4), layout="constrained")
     for axis, (title, measure) in zip(axes, FIGURES.items(), strict=True):
         found = measure(plan, folder)
-        for i, name in enumerate(_DRAWN):
+        for i, name in enumerate(name for name in _DRAWN if (name, "challenge") in found):
             hits = found[name, "challenge"]
             by_depth = [100 * hits[:, [d == depth for _, d in kinds]].mean(axis=1) for depth in depths]
             means, color = [values.mean() for values in by_depth], f"C{i}"
