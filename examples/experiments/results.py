@@ -2,8 +2,8 @@
 
 Tables stand between `<!-- records: NAME -->` and `<!-- end of records -->`, those of scores alone between
 `<!-- scores: NAME -->` and `<!-- end of scores -->`; their systems are those of NAME.toml here.
-A figure between a mark such as `<!-- NAME SYSTEM SPLIT delta -->` (or `interval`) and `<!-- -->` is that of the
-comparison of a system with its baseline. `<!-- table: by-depth -->` has the tables of deeper.py, `<!-- table:
+A figure between a mark such as `<!-- NAME SYSTEM SPLIT delta -->` (`interval`, `detectable`) and `<!-- -->` is that of
+the comparison of a system with its baseline. `<!-- table: by-depth -->` has the tables of deeper.py, `<!-- table:
 languages -->` those of languages.py, and `<!-- speed -->` what docs/results/ keeps of benchmarks/.
 """
 
@@ -30,7 +30,7 @@ import timing
 _BLOCK = re.compile(r"(<!-- (records|scores): ([\w-]+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 _SPEED = re.compile(r"(<!-- speed -->\n).*?(<!-- end of speed -->)", re.DOTALL)
 _TABLE = re.compile(r"(<!-- table: (by-depth|languages) -->\n).*?(<!-- end of table -->)", re.DOTALL)
-_FIGURE = re.compile(r"(<!-- ([\w-]+) ([\w-]+) ([\w-]+) (delta|interval) -->)[^<]*(<!-- -->)")
+_FIGURE = re.compile(r"(<!-- ([\w-]+) ([\w-]+) ([\w-]+) (delta|interval|detectable) -->)[^<]*(<!-- -->)")
 
 
 def generated(plan: Plan, folder: Path, up: str = "", tests: bool = True) -> str:
@@ -113,7 +113,8 @@ def renewed(text: str, boards: Path, results: Path, up: str = "") -> str:
         baseline = plan(name).families[plan(name).systems[system].family].baseline
         tests = json.loads(path_of(results / name, split, baseline).read_text(encoding="utf8"))["tests"]
         [test] = (test for test in tests if test["system"] == system)
-        return f"{match[1]}{signed(test['delta']) if what == 'delta' else interval(test['interval'])}{match[6]}"
+        shown = {"delta": signed, "interval": interval, "detectable": "{:.1f}".format}
+        return f"{match[1]}{shown[what](test[what])}{match[6]}"
 
     def measured(match: re.Match) -> str:
         record = json.loads((results / "speed.json").read_text(encoding="utf8"))
@@ -136,8 +137,7 @@ def renewed(text: str, boards: Path, results: Path, up: str = "") -> str:
 def main(argv: list[str] | None = None) -> int:
     """Entry point. Exit status: 0, 1 if --check finds old tables, 2 if something cannot be read."""
     parser = argparse.ArgumentParser(description="Write the tables and figures of docs/ and README from the records.")
-    add = parser.add_argument
-    add("--check", action="store_true", help="write nothing; status 1 if the tables are not the records'")
+    parser.add_argument("--check", action="store_true", help="write nothing; status 1 if tables are not the records'")
     check, docs, boards = parser.parse_args(argv).check, CHECKOUT / "docs", Path(__file__).parent
     old = {path: path.read_text(encoding="utf8") for path in (*sorted(docs.rglob("*.md")), CHECKOUT / "README.md")}
     try:

@@ -1,6 +1,6 @@
 """Print what published.sh has found: python table.py FOLDER
 
-The last column is the largest standard deviation of trainings with which a difference of one each is significant (5 %).
+Last: the largest standard deviation of trainings, beyond that of sentences, with which one each differ significantly.
 """
 
 import json

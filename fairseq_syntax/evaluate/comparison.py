@@ -16,7 +16,7 @@ from .significance import Effect, approximate_randomization, effect, holm, inter
 from .tables import TableFormat, format_table, probability, rounded
 from .verdicts import translating, verdicts
 
-FORMAT = 4
+FORMAT = 5
 """Version of the JSON that `compare --format json` prints."""
 DEFAULT_METRICS = ("BLEU", "chrF", "TER", "RIBES")
 TESTS = {"runs": "p", "randomization": "p AR"}

@@ -12,16 +12,14 @@ from itertools import product
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import chdtri, ndtr, stdtr, stdtrit  # scipy.stats takes long to import
+from scipy.special import gammaincinv, ndtr, stdtrit  # scipy.stats takes long to import
 
 Scores = Callable[[np.ndarray], np.ndarray]
 
 _SAME = 1e-9  # largest rounding error of a difference; scores range from 0 to 1 or 0 to 100
-_ROUNDING = 1e-12  # largest rounding error of a variance; a sentence of a large corpus changes little more
 _ROWS = 1000  # corpora computed together
 _DRAWN = 10_000_000  # sentences drawn together
-_NORMAL = 1e6  # degrees of freedom at which t is normal
-_QUANTILES = 32  # quantiles of the variance between runs, for an integral over it
+_NODES, _FEW_NODES = 64, 16  # of an integral over the variance between runs, and of two of them
 
 
 def approximate_randomization(
@@ -31,13 +29,10 @@ def approximate_randomization(
 
     In every trial, a coin for each sentence decides whether the systems exchange their translations of it in all runs.
     The difference is the mean over all pairs of runs, one from each system. p is the share of trials with at least the
-    observed difference. Coins for single runs would give too small a p, because runs of a system tend to be right on
-    the same sentences. So p is about other sentences, not about other seeds: see `effect`. With different numbers of
-    runs, the test is not exact: the mean over more runs varies less, so that the systems are not exchangeable.
+    observed difference. It is about other sentences, not about other seeds: see docs/significance.md.
 
     For one run each, random numbers are the same as in `sacrebleu --paired-ar`. But trials that tie with the observed
-    difference count, as in the exact test over all swaps, so that p = 1 for identical systems, where sacrebleu has
-    1 / (trials + 1). For TER, which sums integers, ties are not rare.
+    difference count, as in the exact test over all swaps.
     """
     coins = np.random.default_rng(seed).integers(2, size=(trials, baseline.shape[1]), dtype=bool)
     runs = np.concatenate([baseline, system])
@@ -82,59 +77,64 @@ class Effect:
     p: float | None
 
 
-def effect(
-    observed: tuple[np.ndarray, np.ndarray], resampled: tuple[np.ndarray, np.ndarray], power: float = 0.8
-) -> Effect:
+@lru_cache
+def _variances(freedom: int, nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """True variances over that estimated with some degrees of freedom, and weights, which integrate over the former."""
+    places, weights = np.polynomial.legendre.leggauss(nodes)
+    chance = (places + 1) / 2  # its fourth power is the integral's variable: large variances make the tail of p
+    return freedom / 2 / gammaincinv(freedom / 2, chance**4), 2 * weights * chance**3
+
+
+def effect(observed: tuple[np.ndarray, np.ndarray], resampled: tuple[np.ndarray, np.ndarray]) -> Effect:
     """The difference between a system and a baseline, with sentences and runs as random samples.
 
-    The variance of the difference is that of its bootstrap over sentences, plus that between the true scores of runs.
-    The latter is the pooled variance of the runs' scores on these sentences, less the part that comes from the choice
-    of sentences, which the bootstrap contains already, and not below 0. So these are the components of variance of
-    Obuchowski & Rockette (1995), for readers and cases where we have runs and sentences, with the degrees of freedom of
-    Hillis (2007), which are those of Student's test or more. A bootstrap of so few runs would give too small a p.
-    So does this test with fewer than five runs that differ much: p ≤ 0.05 for up to one in eight equal pairs.
+    The variance of the difference is that of its bootstrap over sentences, plus that between the true scores of runs:
+    of the runs' scores on these sentences, less what the choice of sentences adds, which the bootstrap contains. That
+    is known from few runs, pooled over both systems, so p is an average over the variances that they leave possible
+    (estimate * freedom / chi-square), as in Fisher's solution of Behrens' problem (1935); see docs/significance.md.
 
     Args:
         observed: scores of the runs on all sentences, (K,) of the baseline and (L,) of the system.
         resampled: scores on the same R resamples of the sentences, (K, R) and (L, R).
-        power: probability of detecting the `detectable` difference.
     """
     first, second = observed
     delta = float(second.mean() - first.mean())
-    runs = len(first) + len(second) - 2
+    freedom = max(len(first) + len(second) - 2, 1)
     inverse = 1 / len(first) + 1 / len(second)
     sentences = float(np.var(resampled[1].mean(axis=0) - resampled[0].mean(axis=0)))
-    between = drawn = 0.0
-    if runs:
-        between = float(sum(((scores - scores.mean()) ** 2).sum() for scores in observed)) / runs
-        centred = [draws - draws.mean(axis=1, keepdims=True) for draws in resampled]
-        drawn = float(sum(((draws - draws.mean(axis=0)) ** 2).mean(axis=1).sum() for draws in centred)) / runs
+    between = float(sum(((scores - scores.mean()) ** 2).sum() for scores in observed)) / freedom
+    drawn = float(sum((draws - draws.mean(axis=0)).var(axis=1).sum() for draws in resampled)) / freedom
+    ratios, weights = _variances(freedom, _NODES)
 
-    def components(between: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Standard error of the difference and its degrees of freedom, for variances between the runs' scores."""
-        run_variance = between * inverse
+    def errors(between: np.ndarray) -> np.ndarray:
+        """Standard errors of the difference, for true variances of the runs' scores."""
         # at least that of the runs alone, which sentences that are hard for both systems do not lower
-        variance = np.maximum(sentences + np.maximum(between - drawn, 0) * inverse, run_variance)
-        freedom = runs * (variance / np.maximum(run_variance, _ROUNDING)) ** 2 if runs else np.inf
-        return variance**0.5, np.minimum(np.where(run_variance > _ROUNDING, freedom, _NORMAL), _NORMAL)
+        return np.sqrt(np.maximum(sentences + np.maximum(between - drawn, 0) * inverse, between * inverse))
 
-    error, freedom = map(float, components(np.asarray(between)))
-    if error < _SAME:  # nothing varies: a single sentence, or one translation by all runs
+    def limits(between: np.ndarray) -> np.ndarray:
+        """The differences (N,) that have p = 0.05, for estimates (N,) of that variance."""
+        possible = errors(between[:, None] * ratios)
+        low, high = np.zeros(len(between)), 2 * errors(between) * stdtrit(freedom, 0.975)
+        for _ in range(40):  # halvings
+            middle = (low + high) / 2
+            above = 2 * ndtr(-middle[:, None] / possible) @ weights > 0.05
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+        return high
+
+    if errors(np.asarray(between)) < _SAME:  # nothing varies: a single sentence, or one translation by all runs
         return Effect(delta, (delta, delta), None, None)
-    limit = float(stdtrit(freedom, 0.975)) * error
-    # average over the true variance, estimated from few runs, and over its estimate in another experiment
-    chances = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
-    ratios = chdtri(runs, chances) / runs if runs else np.ones(1)
-    true = np.maximum(between / ratios, drawn)
-    errors, freedoms = components(true[:, None] * ratios)
-    limits, spread = stdtrit(freedoms, 0.975) * errors, components(true)[0][:, None]
+    limit = float(limits(np.array([between]))[0])
+    p = float(2 * ndtr(-abs(delta) / errors(between * ratios)) @ weights)
+    # average over the true variance, and over its estimate in another experiment
+    chances, shares = _variances(freedom, _FEW_NODES)
+    true = np.maximum(between * chances, drawn)[:, None]
+    away, spread = limits((true / chances).ravel()).reshape(true.size, -1), errors(true)
 
     def missed(shift: float) -> float:
-        return power - float(np.mean(ndtr((shift - limits) / spread) + ndtr((-shift - limits) / spread)))
+        return 0.8 - float(shares @ (ndtr((shift - away) / spread) + ndtr((-shift - away) / spread)) @ shares)
 
-    p = 2 * float(stdtr(freedom, -abs(delta) / error)) if runs else None
-    detectable = float(brentq(missed, 0, 4 * (limits.max() + spread.max())))
-    return Effect(delta, (delta - limit, delta + limit), detectable, p)
+    detectable = float(brentq(missed, 0, 4 * (away.max() + spread.max())))
+    return Effect(delta, (delta - limit, delta + limit), detectable, p if len(first) + len(second) > 2 else None)
 
 
 # --- bootstrap ----------------------------------------------------------------------------------------------------
