@@ -19,7 +19,6 @@ Scores = Callable[[np.ndarray], np.ndarray]
 _SAME = 1e-9  # largest rounding error of a difference; scores range from 0 to 1 or 0 to 100
 _ROWS = 1000  # corpora computed together
 _DRAWN = 10_000_000  # sentences drawn together
-_NODES, _FEW_NODES = 64, 16  # of an integral over the variance between runs, and of two of them
 
 
 def approximate_randomization(
@@ -81,8 +80,9 @@ class Effect:
 def _variances(freedom: int, nodes: int) -> tuple[np.ndarray, np.ndarray]:
     """True variances over that estimated with some degrees of freedom, and weights, which integrate over the former."""
     places, weights = np.polynomial.legendre.leggauss(nodes)
-    chance = (places + 1) / 2  # its fourth power is the integral's variable: large variances make the tail of p
-    return freedom / 2 / gammaincinv(freedom / 2, chance**4), 2 * weights * chance**3
+    place = (places + 1) / 2  # of smooth steps to a chance from 0 to 1, near which large variances make the tail of p
+    chance = place**4 * (35 - 84 * place + 70 * place**2 - 20 * place**3)
+    return freedom / 2 / gammaincinv(freedom / 2, chance), 70 * weights * (place * (1 - place)) ** 3
 
 
 def effect(observed: tuple[np.ndarray, np.ndarray], resampled: tuple[np.ndarray, np.ndarray]) -> Effect:
@@ -104,7 +104,7 @@ def effect(observed: tuple[np.ndarray, np.ndarray], resampled: tuple[np.ndarray,
     sentences = float(np.var(resampled[1].mean(axis=0) - resampled[0].mean(axis=0)))
     between = float(sum(((scores - scores.mean()) ** 2).sum() for scores in observed)) / freedom
     drawn = float(sum((draws - draws.mean(axis=0)).var(axis=1).sum() for draws in resampled)) / freedom
-    ratios, weights = _variances(freedom, _NODES)
+    ratios, weights = _variances(freedom, 64)
 
     def errors(between: np.ndarray) -> np.ndarray:
         """Standard errors of the difference, for true variances of the runs' scores."""
@@ -123,10 +123,10 @@ def effect(observed: tuple[np.ndarray, np.ndarray], resampled: tuple[np.ndarray,
 
     if errors(np.asarray(between)) < _SAME:  # nothing varies: a single sentence, or one translation by all runs
         return Effect(delta, (delta, delta), None, None)
-    limit = float(limits(np.array([between]))[0])
+    [limit] = limits(np.array([between])).tolist()
     p = float(2 * ndtr(-abs(delta) / errors(between * ratios)) @ weights)
     # average over the true variance, and over its estimate in another experiment
-    chances, shares = _variances(freedom, _FEW_NODES)
+    chances, shares = _variances(freedom, 24)
     true = np.maximum(between * chances, drawn)[:, None]
     away, spread = limits((true / chances).ravel()).reshape(true.size, -1), errors(true)
 

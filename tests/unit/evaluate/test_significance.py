@@ -165,8 +165,7 @@ def test_an_effect_has_the_components_of_variance():
         return 2 * scipy.stats.norm.sf(away / error).mean()
 
     assert found.p == pytest.approx(beyond(abs(delta)), abs=0.005)
-    assert np.mean(found.interval) == pytest.approx(delta)
-    assert beyond(found.interval[1] - delta) == pytest.approx(0.05, abs=0.002)
+    assert (np.mean(found.interval), beyond(found.interval[1] - delta)) == pytest.approx((delta, 0.05), abs=0.002)
 
 
 def test_without_sentences_that_differ_an_effect_is_students():
@@ -174,8 +173,8 @@ def test_without_sentences_that_differ_an_effect_is_students():
     first, second = np.array([95.4, 96.0, 96.2]), np.array([97.1, 98.6, 96.8, 97.7])
     found = effect((first, second), tuple(np.repeat(each[:, None], 9, axis=1) for each in (first, second)))
     students = scipy.stats.ttest_ind(second, first)
-    assert found.p == pytest.approx(students.pvalue, rel=1e-4)
-    assert found.interval == pytest.approx(tuple(students.confidence_interval(0.95)), rel=1e-4)
+    assert found.p == pytest.approx(students.pvalue)
+    assert found.interval == pytest.approx(tuple(students.confidence_interval(0.95)))
     # a single run has the deviation of the others
     [alone] = first[:1, None]
     found = effect((alone, second), (np.repeat(alone[:, None], 9, axis=1), np.repeat(second[:, None], 9, axis=1)))
@@ -229,7 +228,8 @@ def rates(runs, of_runs, sentences, trials, seed=4):
 def test_equal_systems_differ_at_most_once_in_twenty(runs, of_runs):
     """With new sentences and new runs in each trial; a difference of `detectable` is found four times in five."""
     false, right = rates(runs, of_runs, 60, 400)
-    assert false <= 0.085 and 0.75 <= right <= 0.95
+    least, most = (0.03, 0.86) if of_runs >= 1 else (0.005, 0.95)  # with runs that hardly differ, p is too large
+    assert least <= false <= 0.085 and 0.75 <= right <= most
 
 
 # --- several tests ------------------------------------------------------------------------------------------------
