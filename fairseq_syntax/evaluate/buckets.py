@@ -13,7 +13,8 @@ import numpy as np
 from ..trees.alignment import fit_tree
 from ..trees.conllu import Sentence, read_conllu
 from ..trees.subwords import without_joiners
-from .corpus import Corpus, read_text, texts
+from ..trees.text import read_lines
+from .corpus import Corpus, numbered, texts
 
 RELATION = "relation:"
 LABEL = "label:"
@@ -98,7 +99,7 @@ def labelled(path: str, numbers: Sequence[int]) -> tuple[np.ndarray, Scale]:
 
     Raises ValueError: the number of lines is wrong.
     """
-    labels = texts(read_text(path), numbers, path, "label")
+    labels = texts(numbered(read_lines(path)), numbers, path, "label")
     names, places = np.unique([label or "none" for label in labels], return_inverse=True)
     return places.astype(np.float64), Scale(tuple(range(len(names) + 1)), tuple(names.tolist()))
 

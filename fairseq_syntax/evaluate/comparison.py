@@ -166,6 +166,8 @@ def compare(
     tokenize = tokenize or scoring_of([text for texts in corpus.references for text in texts])
     if tokenize == "char":  # the text has no words
         metrics = sorted(metrics, key=lambda name: name != "chrF")
+    if tokenize in ("char", "ja-mecab", "zh"):  # TER would take a line as a word
+        metrics = [name for name in metrics if name != "TER"] or metrics
     used = [METRICS[name](lowercase, tokenize) for name in dict.fromkeys(metrics)]
     evaluation = Evaluation(corpus, used, trials, resamples, seed)
     content = _content(evaluation, baselines)
@@ -174,17 +176,9 @@ def compare(
 
 
 def _breakdown(
-    evaluation: Evaluation,
-    baseline: str,
-    by: Sequence[str] | None,
-    source: Source,
-    longest: int,
-    minimum: int,
+    evaluation: Evaluation, baseline: str, by: Sequence[str] | None, source: Source, longest: int, minimum: int
 ) -> list[dict]:
-    """Scores of all systems by bucket, for each kind in `by`, as JSON objects described in docs/api/evaluate.md.
-
-    Without `by`, for the length of the source if it is known.
-    """
+    """Scores of all systems by bucket, for each kind in `by` (None: the length), as in docs/api/evaluate.md."""
     numbers, names = evaluation.corpus.numbers, [system.name for system in evaluation.corpus.systems]
     results = []
 

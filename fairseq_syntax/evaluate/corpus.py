@@ -6,7 +6,7 @@ Files are output of fairseq-generate (S-, T-, H- and D- lines), or plain text wi
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -77,7 +77,7 @@ def read_output(path: str | Path, subword_type: str | None = None) -> Output:
         last[kind] = sentence
         if not repeated or score > best[kind, sentence]:
             kinds[kind][sentence], best[kind, sentence] = _words(text.strip(), subword_type), score
-    hypotheses = (kinds["D"] or kinds["H"]) if last else read_text(path, subword_type)
+    hypotheses = (kinds["D"] or kinds["H"]) if last else numbered(lines, subword_type)
     for kind in "STH":
         if lacking := kinds[kind].keys() - hypotheses.keys():
             fault = f"sentence {min(lacking)} has a {kind}- line, but no {'D' if kinds['D'] else 'H'}- line"
@@ -85,9 +85,9 @@ def read_output(path: str | Path, subword_type: str | None = None) -> Output:
     return Output(str(path), kinds["S"], kinds["T"], hypotheses)
 
 
-def read_text(path: str | Path, subword_type: str | None = None) -> dict[int, str]:
-    """The lines of a text, numbered from 0, with their pieces joined; see `read_output`."""
-    return {i: _words(line.strip(), subword_type) for i, line in enumerate(read_lines(path))}
+def numbered(lines: Iterable[str], subword_type: str | None = None) -> dict[int, str]:
+    """The lines of a text, from 0, with their pieces joined; see `read_output`."""
+    return {i: _words(line.strip(), subword_type) for i, line in enumerate(lines)}
 
 
 def _words(text: str, subword_type: str | None) -> str:
@@ -170,8 +170,8 @@ def read_corpus(
         source: file with the source; None for the S- lines.
         remove_bpe: the `SubwordType` of pieces to be joined.
 
-    Raises ValueError: outputs are of different sentences, a file is named twice, cannot be read or has the wrong number
-    of lines, or there are no references.
+    Raises ValueError: outputs are of different sentences or references, a file is named twice, cannot be read or has a
+    wrong number of lines, or there are no references.
     """
     for name, runs in systems.items():
         number = Counter(Path(path).resolve() for path in runs.values())
@@ -183,14 +183,16 @@ def read_corpus(
     numbers = sorted(every[0].hypotheses)
     printed = next((output for output in every if output.references), None)
     if references:
-        columns = [texts(read_text(path, remove_bpe), numbers, path, "reference") for path in references]
+        columns = [texts(numbered(read_lines(path), remove_bpe), numbers, path, "reference") for path in references]
     elif printed:
+        if other := next((o.path for o in every if o.references not in ({}, printed.references)), None):
+            raise ValueError(f"{other}: T- lines differ from those of {printed.path}; give --reference")
         columns = [texts(printed.references, numbers, printed.path, "reference (T- line)")]
     else:
         raise ValueError(f"{every[0].path}: no references (T- lines); give --reference")
     sources, with_source = None, next((output for output in every if output.sources), None)
     if source:
-        sources = texts(read_text(source, remove_bpe), numbers, source, "source")
+        sources = texts(numbered(read_lines(source), remove_bpe), numbers, source, "source")
     elif with_source:
         sources = texts(with_source.sources, numbers, with_source.path, "source (S- line)")
     read = []
@@ -209,15 +211,17 @@ def read_corpus(
 
 def _doubts(corpus: Corpus) -> Iterator[tuple[bool, str]]:
     """Possible faults of a corpus: whether it has them, and a warning about each."""
-    runs = (zip(system.files, system.hypotheses, strict=True) for system in corpus.systems)
     references, last = [lines[0] for lines in corpus.references], corpus.numbers[-1]
     missing = f"no translation of {last + 1 - len(corpus)} of the sentences 0 to {last}; scores are of the others"
     yield last >= len(corpus), f"{corpus.systems[0].files[0]}: {missing}"
     yield from _line_doubts("references", references)
-    for path, lines in chain.from_iterable(runs):
-        yield from _line_doubts(path, lines)
-        other = len(set(references)) >= _FEW and deviations(closer(lines, references)) < 2.5
-        yield other, f"{path}: translations are as close to the references of other sentences as to their own"
+    for system in corpus.systems:
+        same = len(set(map(tuple, system.hypotheses))) < len(system.runs)
+        yield same, f"{system.name}: runs have the same translations; give those of different seeds"
+        for path, lines in zip(system.files, system.hypotheses, strict=True):
+            yield from _line_doubts(path, lines)
+            other = len(set(references)) >= _FEW and deviations(closer(lines, references)) < 2.5
+            yield other, f"{path}: translations are as close to the references of other sentences as to their own"
 
 
 def _line_doubts(name: str, lines: Sequence[str]) -> Iterator[tuple[bool, str]]:

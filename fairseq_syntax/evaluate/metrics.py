@@ -98,7 +98,7 @@ class Bleu(_FromSacrebleu):
     def __init__(self, lowercase: bool = False, tokenize: str = "none"):
         try:
             super().__init__(BLEU(lowercase=lowercase, tokenize=tokenize, force=True))
-        except (ImportError, RuntimeError) as error:
+        except (ImportError, OSError, RuntimeError) as error:
             raise ValueError(f"--tokenize {tokenize}: {' '.join(str(error).split())}") from None
 
     def words(self, text: str) -> list[str]:

@@ -30,10 +30,10 @@ def page(compared: Comparison, title: str, most: int = 50) -> str:
     """HTML of the page, with the `most` sentences on which systems differ most in the first metric."""
     content, metric = translating(compared.content), compared.content["metrics"][0]["name"]
     tables = {caption: Markup(table) for caption, table in score_tables(content, TableFormat.html)}
-    buckets = {
-        f"{metric} by {kind['title']}": (Markup(bucket_table(content, kind, TableFormat.html)), notes(kind))
+    buckets = [
+        (f"{metric} by {kind['title']}", Markup(bucket_table(content, kind, TableFormat.html)), notes(kind))
         for kind in content["buckets"]
-    }
+    ]
     return _PAGES.get_template("page.html.jinja2").render(
         title=title,
         version=__version__,

@@ -27,11 +27,13 @@ def page(tmp_path_factory):
     """A page whose title, systems, texts and references have markup."""
     folder = tmp_path_factory.mktemp("report")
     texts = {"source": SOURCES, "reference": REFERENCES, "mine": OUTPUTS[EVIL], "plain": OUTPUTS["plain"]}
+    texts |= {"kind.a": ["a", "b", "a"], "kind.b": ["c", "c", "d"]}
     for name, lines in texts.items():
         (folder / name).write_text("".join(line + "\n" for line in lines), encoding="utf8")
     shutil.copy(folder / "mine", folder / "again")
     systems = ["--system", "plain", folder / "plain", "--system", EVIL, folder / "mine", folder / "again"]
     options = ["--reference", folder / "reference", "--source", folder / "source", "--min-bucket", "1"]
+    options += ["--by", f"label:{folder}/kind.a", "--by", f"label:{folder}/kind.b"]
     options += ["--title", EVIL, "--trials", "100", "--bootstrap", "100", "--output", folder / "report.html"]
     assert report.main([*map(str, [*systems, *options])]) == 0
     assert report.main([*map(str, [*systems, *options])]) == 1, "it is not replaced unasked"
@@ -72,6 +74,7 @@ def test_nothing_in_the_data_is_markup(page):
     assert all(a.get("src", "data:").startswith("data:") and a.get("href", "#").startswith("#") for _, a in reader.tags)
     said = "".join(reader.said)
     assert said.count("<script>alert(1)</script>") > 10
+    assert said.count("BLEU by kind") == 2, "one for each file of labels"
     for words in ("Scores and tests", "Where systems differ", "Sentences", "Settings", "sentences are too few"):
         assert words in said
 

@@ -14,7 +14,7 @@ UNSPACED = frozenset(
 _PARTS = {"Hans": ["Hani"], "Hant": ["Hani"], "Jpan": ["Hani", "Hira", "Kana"], "Kore": ["Hang", "Hani"]}
 _WIDE = regex.compile("[" + "".join(rf"\p{{Script={name}}}" for name in sorted(UNSPACED - _PARTS.keys())) + "]")
 _LETTER = regex.compile(r"\p{L}")
-_RAW, _TOKENISED = (regex.compile(rf"{before}[.!?…]$") for before in (r"\w", r"\s"))
+_RAW, _TOKENISED = (regex.compile(rf"{before}[.,;:!?…।。](?=[\s\"'”’»)\]]|$)") for before in (r"\w", r"\s"))
 _UNSEGMENTED = 6  # letters between two spaces, from which on they do not separate words
 
 _OWN = {"ku": "kmr", "bua": "bxr", "se": "sme", "fil": "tl"}
@@ -72,7 +72,7 @@ def language_of(code: str) -> Language:
 
 
 def scoring_of(lines: Iterable[str]) -> str:
-    """Tokenizer of sacrebleu for a text of unknown language; `none` if it is tokenised, full stops included."""
+    """Tokenizer of sacrebleu for a text of unknown language; `none` if its marks have spaces before them."""
     lines = list(lines)
     text = "".join(lines)
     wide = _WIDE.findall(text)
@@ -81,9 +81,8 @@ def scoring_of(lines: Iterable[str]) -> str:
         or 2 * len(wide) < len(_LETTER.findall(text))
         or len(wide) < _UNSEGMENTED * sum(len(line.split()) for line in lines)
     ):
-        return (
-            "13a" if sum(map(bool, map(_RAW.search, lines))) > sum(map(bool, map(_TOKENISED.search, lines))) else "none"
-        )
+        raw, tokenised = (sum(len(mark.findall(line)) for line in lines) for mark in (_RAW, _TOKENISED))
+        return "13a" if raw > tokenised else "none"
     shares = {script: Language("und", script).letters(text) for script in sorted(UNSPACED - _PARTS.keys())}
     script = "Kana" if shares["Kana"] + shares["Hira"] > 0.05 else max(shares, key=lambda script: shares[script])
     return Language("ja" if script == "Kana" else "und", script).scoring

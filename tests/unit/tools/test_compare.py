@@ -230,6 +230,12 @@ def test_pieces(world, run, kind, cut):
     assert run.said.count("have pieces, which are counted as words; give --remove-bpe") >= 2
 
 
+def test_text_without_spaces_has_no_ter(world, run):
+    files = [world.text(name, ["นี่เป็นตัวอย่างที่ดีมาก"] * 9) for name in "abc"]
+    found = run(*two(*files[:2], "--reference", files[2]))
+    assert [metric["name"] for metric in found["metrics"]] == ["chrF", "BLEU", "RIBES"]
+
+
 def test_tables(world, printed):
     """Columns for seeds and Holm's correction where there are any; a row a bucket and system."""
     base, system = world.pair()
@@ -260,6 +266,9 @@ def test_texts_that_may_be_wrong_are_told_of(world, run):
     run(*two(*world.pair()))
     assert "references: 1 of 120 lines have words that the model does not know" in run.said
     assert "references: 1 of 120 lines are empty" in run.said and "no translation" not in run.said
+    assert "the same translations" not in run.said
+    run("--system", "a", *(world.generated(name, world.worse) for name in "ab"), *ONLY_BLEU)
+    assert "a: runs have the same translations; give those of different seeds" in run.said
 
 
 def test_references_of_other_text_are_told_of(world, run):
@@ -341,6 +350,9 @@ def test_a_verdict_is_of_all_that_is_known(comparison, said):
 def test_files_that_do_not_fit(world, refused):
     bare = world.generated("a.generated", world.worse, references=False)
     assert "a.generated: no references (T- lines); give --reference" in refused(*two(bare, bare))
+    base, other = world.pair()
+    other.write_text(other.read_text(encoding="utf-8").replace("\nT-7\t", "\nT-7\tnot "), encoding="utf-8")
+    assert f"{other}: T- lines differ from those of {base}; give --reference" in refused(*two(base, other))
     options = ("--reference", world.text("ref", world.references), "--by", "length")
     said = "--by length: the source is not known; give --source or --parse"
     assert refused(*two(bare, bare, *options)) == said

@@ -39,6 +39,9 @@ def test_codes(codes):
         ("이것은 아주 좋은 예입니다.", "13a"),
         ("This is 很好.", "13a"),
         ("This is fine .", "none"),
+        ('A day, a night, "yes."', "13a"),
+        ("यह अच्छा है।", "13a"),
+        ('He said : " yes . "', "none"),
         ("", "none"),
     ],
 )
