@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> None:
             pairs[{0: "valid", 1: "test"}.get(share, "train")].append((text, other[place]))
     output.mkdir(parents=True, exist_ok=True)
     for name, lines in pairs.items():
-        for suffix, side in zip(("en", language), zip(*lines, strict=True), strict=True):
+        for suffix, side in zip(("en", language.replace("-", "_")), zip(*lines, strict=True), strict=True):
             (output / f"{name}.{suffix}").write_text("".join(f"{line}\n" for line in side), encoding="utf-8")
         print(f"{output}/{name}: {len(lines):,} pairs")
 

@@ -127,6 +127,8 @@ class Experiment:
         """Write the reports, see `answer.answer`. Raises ValueError: the data, with the references, are missing."""
         if not (self.out / "prepared").exists():
             raise PlanError(f"{self.out}: the data are missing; to compare, give the --output that has them")
+        self.budget = read_budget(self.out)  # another process may have changed it, or added systems
+        self.plan = read_plan(self.plan.path).within(self.budget.seeds, self.budget.updates)
         with hold_lock(self.out / "lock-of-reports"):
             return answer(self.plan, self.out, self.results)
 

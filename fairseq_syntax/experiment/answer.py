@@ -102,5 +102,7 @@ def answer(plan: Plan, out: Path, results: Path) -> list[str]:
             ):
                 with written(f"{stem}.{suffix}") as file:
                     file.write(text)
+                if len(families) > 1:  # of before there were several
+                    stem.with_name(f"{'-'.join(['report', *more[:-1]])}.{suffix}").unlink(missing_ok=True)
             lines += [about + line for line in verdicts(compared.content)]
     return lines

@@ -83,7 +83,7 @@ def fit_budget(budget: Budget, plan: Plan, runs: Sequence[Run], jobs: int) -> Bu
     def needed(seeds: int, percent: int) -> float:
         minutes = minutes_left([run for run in runs if run.seed in plan.seeds[:seeds]], jobs, percent / 100)
         if minutes is None:
-            raise PlanError("--budget: some system could not be timed; remove the budget to learn why")
+            raise PlanError("--budget: some system could not be timed; mend it, or remove it from the file")
         return minutes
 
     percents = [budget.updates] if begun else range(100, 9, -1)
@@ -151,6 +151,9 @@ def _seconds(run: Run) -> list[float]:
         command += ["--disable-validation", "--save-dir", folder]
         with open(log, "wb") as file:
             ended = call(command, file, subprocess.STDOUT)
-        speeds = _SPEED.findall(log.read_text(encoding="utf8", errors="replace"))[1:]  # the first includes the start
+        text = log.read_text(encoding="utf8", errors="replace")
+        if ended:
+            say(f"{run.name} cannot be timed: {''.join(text.splitlines()[-1:])[:300]}")
+        speeds = _SPEED.findall(text)[1:]  # the first includes the start
     update = median(float(wpb) / float(wps) for wps, wpb in speeds) if speeds and not ended else 0
     return [round(update, 4), round(max(time.monotonic() - began - _TIMED * update, 0), 1)]

@@ -51,17 +51,20 @@ def read_parallel(prefix: str, corpus: CorpusSettings) -> list[tuple[str, str]]:
     return list(zip(*sides, strict=True))
 
 
-def check(corpus: CorpusSettings) -> dict[str, list[tuple[str, str]]]:
+def check(corpus: CorpusSettings, out: Path | None = None) -> dict[str, list[tuple[str, str]]]:
     """Read and check all sets: name -> pairs.
 
-    Raises ValueError: see `read_parallel`; or a set is named twice, untranslated, swapped, or its lines are shifted.
+    Raises ValueError: see `read_parallel`; or a set is named twice, untranslated, swapped, its lines are shifted, or it
+    is where an experiment in the folder `out` writes its own text.
     """
     prefixes = corpus.prefixes
     places: dict[Path, str] = {}
     for name, prefix in prefixes.items():
-        other = places.setdefault(text_path(prefix, corpus.source).resolve(), name)
-        if other != name:
+        place = text_path(prefix, corpus.source).resolve()
+        if (other := places.setdefault(place, name)) != name:
             raise PlanError(f"{prefix}: is given as both {other} and {name}; give each its own text")
+        if out and place.parent == (out / "raw").resolve():
+            raise PlanError(f"{prefix}: the experiment writes its own text into {place.parent}; give another folder")
     pairs = {name: read_parallel(prefix, corpus) for name, prefix in prefixes.items()}
     words = [set(" ".join(side).casefold().split()) for side in zip(*pairs["train"][:20_000], strict=True)]
     for name, rows in pairs.items():
@@ -194,7 +197,7 @@ def prepare(plan: Plan, out: Path) -> None:
 def _write_raw(plan: Plan, out: Path) -> None:
     """Write the clean text into raw/."""
     corpus = plan.corpus
-    pairs = check(corpus)
+    pairs = check(corpus, out)
     kept, left_out = clean(
         pairs["train"], [pair for name in pairs if name != "train" for pair in pairs[name]], plan.cleaning
     )

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, ConfigDict, Field, PositiveInt, TypeAdapter
 from pydantic.dataclasses import dataclass as typed
 
 from ..data.parsers import ParserOptions
+from ..data.text.tokenizers import is_folder
 from ..trees.text import quoted
 
 NAME = "experiment.toml"
@@ -217,7 +218,11 @@ class Plan:
         options = [text for family in self.families.values() for text in (family.train, family.generate)]
         options += [system.options for system in self.systems.values()]
         code = next((match[0] for text in options if (match := _CODE.search(text))), "")
-        return f"prepare = {self.prepare!r}" if self.prepare else code and f"options with {code!r}"
+        text = self.text
+        pipelines = (f"{text.parser}:{text.parser_model}", text.source_tokenizer, text.target_tokenizer)
+        folder = next((p for p in pipelines if p.startswith("spacy:") and is_folder(p.removeprefix("spacy:"))), "")
+        code = f"options with {code!r}" if code else folder
+        return f"prepare = {self.prepare!r}" if self.prepare else code
 
     def within(self, seeds: int, percent: int) -> "Plan":
         """The plan with only the first `seeds` seeds, 0 for all, and a percentage of the updates."""
@@ -285,5 +290,5 @@ def _with_raw_text_paths(plan: Plan) -> Plan:
     kinds = plan.perturbed()
     parsed = [] if plan.text.parser == "none" else ["text/*.conllu.gz"]
     codes = [] if plan.text.subword_type == "none" else ["text/codes*"]
-    hashed = ["raw/*", *codes, *parsed, *(f"{kind}/*.conllu.gz" for kind in kinds)]
+    hashed = ["raw/[!.]*", *codes, *parsed, *(f"{kind}/*.conllu.gz" for kind in kinds)]
     return replace(plan, splits=splits, hashed=tuple(hashed), default_trees="parser")

@@ -56,16 +56,12 @@ class KnownSystem:
 SYSTEMS = {
     "transformer": KnownSystem("transformer", "--arch transformer_iwslt_de_en"),
     "pascal": KnownSystem(
-        "transformer",
-        "--arch pascal_transformer_iwslt_de_en --pascal-heads 2 0 0 0 --pascal-parent-ignoring 0.1",
-        True,
+        "transformer", "--arch pascal_transformer_iwslt_de_en --pascal-heads 2 0 0 0 --pascal-parent-ignoring 0.1", True
     ),
     "tag": KnownSystem("transformer", "--arch tag_transformer_iwslt_de_en", True),
     "dasa": KnownSystem("transformer", "--arch dasa_transformer_iwslt_de_en", True),
     "lisa": KnownSystem(
-        "transformer",
-        "--arch lisa_transformer_iwslt_de_en --criterion label_smoothed_cross_entropy_with_heads",
-        True,
+        "transformer", "--arch lisa_transformer_iwslt_de_en --criterion label_smoothed_cross_entropy_with_heads", True
     ),
     "planted": KnownSystem(
         "transformer",
@@ -211,7 +207,7 @@ def write_plan(path: Path, corpus: CorpusSettings, text: TextSettings, systems: 
             f"--source {language[1]}, or a pipeline of {corpus.source}"
         )
     names = with_rivals(systems, controls, text.parser != "none")
-    pairs = len(check(corpus)["train"])
+    pairs = len(check(corpus, path.parent)["train"])
     size, target = _size(pairs), language_of(corpus.target)
     joined = language_of(corpus.source).script == target.script  # in which case they share subwords
     # without spaces between words, there are thousands of characters, which are pieces already

@@ -58,8 +58,11 @@ def parse(
         path = stack.enter_context(_seekable(source))
         start, end = shard_bounds(_check(path, name, subword_type, max_words), *shard)
 
-        lines = islice(enumerate(read_lines(path, name), 1), start, end)
+        in_turn = getattr(parser, "in_turn", False)  # then it has to see all sentences
+        lines = islice(enumerate(read_lines(path, name), 1), 0 if in_turn else start, end)
         words = ((number, split_words(line.split(), subword_type, f"{name}:{number}")[0]) for number, line in lines)
+        if in_turn:
+            parser.parse([sentence for _, sentence in islice(words, start)])
         groups = iter(lambda: list(islice(words, chunk)), [])
         bar = stack.enter_context(progress_bar(total=end - start, unit="sent", desc=f"{Path(name).name}: trees"))
         if output == STDIO:
@@ -72,7 +75,7 @@ def parse(
         try:
             for number, group in enumerate(groups):
                 target = folder / f"{number:09}.conllu"
-                if target.exists():
+                if target.exists() and not in_turn:
                     bar.update(len(group))
                     continue
                 trees = _parsed(group, parser, bar, name)

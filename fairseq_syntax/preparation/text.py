@@ -238,14 +238,17 @@ class TextPreparation:
         print(f"fairseq-syntax preprocess: {message}", file=sys.stderr)
 
     def _parse(self, folder: Path) -> None:
-        parser = None
-        for split in self.splits:
-            name = f"{split}.{self.source.language}"
-            path = folder / f"{name}.conllu.gz"
+        names = [f"{split}.{self.source.language}" for split in self.splits]
+        paths = {name: folder / f"{name}.conllu.gz" for name in names}
+        if all(path.exists() for path in paths.values()):
+            return
+        parser = load_parser(self.parser, self.options, self.source.language)
+        settings = parser_settings(self.parser, self.options)
+        for name, path in paths.items():
             if path.exists():
+                if getattr(parser, "in_turn", False):  # it has to see all sentences
+                    parser.parse([line.split() for line in read_lines(folder / "words" / name)])
                 continue
-            parser = parser or load_parser(self.parser, self.options, self.source.language)
-            settings = parser_settings(self.parser, self.options)
             print(f"fairseq-syntax preprocess: {name}: trees, by {self.parser}", file=sys.stderr)
             parse(str(folder / "words" / name), str(path), parser, settings, max_words=self.max_words)
 

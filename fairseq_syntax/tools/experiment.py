@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--dry-run", action="store_true", help="only print the trainings that are left to run")
     add("--output", metavar="DIR", help="data, checkpoints, reports (default: FOLDER, or outputs/NAME for a file)")
     add("--results", metavar="DIR", help="records and translations (default: results in the output folder)")
-    add("--trust", action="store_true", help="run the script or the --user-dir that the file names")
+    add("--trust", action="store_true", help="run the script, the --user-dir or the spaCy folder that the file names")
     group = parser.add_argument_group("first call")
     add = group.add_argument
     add("--source", metavar="LANGUAGE", help="code of the source language, which is the suffix of its files")
@@ -76,8 +76,10 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if named and len(named) < len(_TEXT) and not (args.folder / "experiment.toml").exists():
         missing = next(name for name in _TEXT if name not in named)
         parser.error(f"--{named[0]} begins an experiment; give --{missing}, too")
-    if named and args.source == args.target:
+    if args.source and args.source == args.target:
         parser.error(f"--source and --target are both {args.source}: give two languages")
+    if code := next((code for code in (args.source, args.target) if "-" in (code or "")), ""):
+        parser.error(f"{code}: fairseq cuts names at hyphens; name the files and the language {code.replace('-', '_')}")
     if args.gpu and not (args.list or args.dry_run or args.report):
         import torch  # takes a second
 

@@ -2,9 +2,9 @@
 
 Models with the parameters of fairseq's Transformer can be exported: transformer (also of a multi-task corpus) and
 planted_transformer. For fairseq, the folder holds model.pt and dictionaries, which fairseq-generate and -interactive
-take as they are. For CTranslate2, it is a model of that library, which needs neither fairseq nor torch. Either includes
-the text recipe of the data and the options of the search, and fairseq-syntax translate takes the folder. Some sentences
-of the validation set are translated, and both models score these translations.
+take as they are. For CTranslate2, it is a model of that library, which needs neither fairseq nor torch, as a folder for
+fairseq-syntax translate. Either includes the text recipe of the data and the options of the search. Some sentences of
+the validation set are translated, and both models score these translations.
 
 examples:
   fairseq-syntax export data-bin --path checkpoints/planted/checkpoint_best.pt --to ctranslate2 --output served

@@ -21,7 +21,7 @@ def test_pairs(tmp_path):
     subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
     found = {}
     for split in ("train", "valid", "test"):
-        sides = [(tmp_path / "raw" / f"{split}.{language}").read_text().splitlines() for language in ("en", "pt-br")]
+        sides = [(tmp_path / "raw" / f"{split}.{language}").read_text().splitlines() for language in ("en", "pt_br")]
         found |= {english: (other, split) for english, other in zip(*sides, strict=True)}
     assert found.pop("The same text on every page")[0] == "O same text on every page"
     parts = {name: int(hashlib.sha256(name.encode()).hexdigest(), 16) % 10 for name in pages}

@@ -81,7 +81,8 @@ def test_reports_begin_with_what_the_records_say(tmp_path):
     lines = [" ".join(rng.choices("abcdefghij", k=12)) for _ in range(80)]
     for name in ("ref", "src"):
         (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    for system, seed in plan.runs():
+
+    def record(plan, system, seed):
         share = 0.1 if system.name == "good" else 0.4
         spoilt = [" ".join("x" if rng.random() < share else word for word in line.split()) for line in lines]
         run, bleu = Run(plan, system, seed, tmp_path, tmp_path), BLEU(tokenize="none", force=True)
@@ -92,6 +93,9 @@ def test_reports_begin_with_what_the_records_say(tmp_path):
         run.record.write_text(json.dumps(record), encoding="utf-8")
         path = tmp_path / f"{run.name}.test.txt.gz"
         path.write_bytes(gzip.compress("".join(f"{line}\n" for line in spoilt).encode()))
+
+    for run in plan.runs():
+        record(plan, *run)
     said = answer(plan, tmp_path, tmp_path)
     assert [line.partition(" (")[0] for line in said] == [
         *("good is better than base", "chains and base cannot be told apart", "good is better than chains")
@@ -100,3 +104,12 @@ def test_reports_begin_with_what_the_records_say(tmp_path):
     assert report.read_text(encoding="utf-8").split("\n\n")[:3] == said
     assert "chrF, less chains" in report.read_text(encoding="utf-8")
     assert all(f"<p>{line}.</p>" in page.read_text(encoding="utf-8").replace("&#39;", "'") for line in said)
+    # the page of one family does not stay beside those of several
+    family = '[families.g]\nlike = "f"\nbaseline = "good"\n[systems]'
+    table = TABLE.replace("[systems]", family) + 'more = { family = "g", options = "" }\n'
+    (tmp_path / "toy.toml").write_text(table, encoding="utf-8")
+    plan = read_plan(tmp_path / "toy.toml")
+    for seed in plan.seeds:
+        record(plan, plan.systems["more"], seed)
+    answer(plan, tmp_path, tmp_path)
+    assert {path.name for path in tmp_path.glob("report*.html")} == {"report-base.html", "report-good.html"}

@@ -70,6 +70,9 @@ def test_a_text_that_is_used_twice_is_named(tmp_path):
     corpus = corpus_of(tmp_path)
     with pytest.raises(ValueError, match=r"train: is given as both train and test"):
         check(CorpusSettings("en", "de", corpus.train, corpus.valid, {"test": corpus.train}))
+    (tmp_path / "raw").mkdir()
+    with pytest.raises(ValueError, match=r"train: the experiment writes its own text into .*raw; give another folder"):
+        check(corpus_of(tmp_path / "raw"), tmp_path)
 
 
 @pytest.mark.parametrize(

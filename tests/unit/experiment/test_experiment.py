@@ -22,7 +22,7 @@ from contract.command_lines import parse
 from fairseq_syntax.experiment import Experiment, default_jobs, records
 from fairseq_syntax.experiment import run as runs
 from fairseq_syntax.experiment.budget import minutes_left, time_updates
-from fairseq_syntax.experiment.plan import PlanError, read_plan
+from fairseq_syntax.experiment.plan import PlanError, TextSettings, read_plan
 from fairseq_syntax.experiment.records import describe, environment, hashes, read_log
 from fairseq_syntax.experiment.run import Interrupted, Run, RunError, hold_lock, read_records, run_logged
 from fairseq_syntax.experiment.schedule import prepare_by_script, run_all
@@ -322,6 +322,9 @@ def test_code_of_a_file_runs_only_if_it_is_trusted(tmp_path):
         families = {"recurrent": replace(experiment.plan.families["recurrent"], train=options)}
         said = replace(experiment.plan, prepare="", families=families).runs_code()
         assert said == (f"options with {code!r}" if code else "")
+    for model, code in (("en_core_web_sm", ""), ("x/pipeline", "spacy:x/pipeline")):
+        text = TextSettings(parser="spacy", parser_model=model)
+        assert replace(experiment.plan, prepare="", text=text).runs_code() == code
 
 
 def test_a_link_out_of_the_folder_is_refused(tmp_path):

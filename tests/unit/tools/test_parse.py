@@ -13,6 +13,7 @@ import pytest
 
 from fairseq_syntax import files
 from fairseq_syntax.data.parsers import ParserOptions, stanza
+from fairseq_syntax.data.parsers.conllu import ConlluParser
 from fairseq_syntax.preparation.parsing import parser_settings, shard_bounds
 from fairseq_syntax.tools.parse import main
 from fairseq_syntax.trees.conllu import Sentence, TreeFormatError, format_sentence, read_conllu
@@ -180,6 +181,28 @@ def test_resumes_after_any_chunk(fake, text, tmp_path, calls):
     assert run(text, target, "--chunk", 2) == 0
     assert gzip.decompress(target.read_bytes()).decode("utf-8") == expected(WORDS)
     assert fake.calls == 4 - calls and not folder.exists()
+
+
+def test_equal_sentences_have_their_own_trees_in_shards_and_resumed(text, tmp_path, monkeypatch):
+    text.write_text("a b\n" * 4)
+    trees = [Sentence(["a", "b"], heads, ["dep"] * 2, ["X"] * 2) for heads in ([-1, 0], [-1, 0], [1, -1], [1, -1])]
+    whole = "".join(map(format_sentence, trees))
+    (tmp_path / "gold").write_text(whole)
+    options = ["--parser", "conllu", "--parser-model", tmp_path / "gold", "--chunk", 1]
+    for shard in "01":
+        assert run(text, tmp_path / shard, "--shard", f"{shard}/2", *options) == 0
+    assert "".join((tmp_path / shard).read_text() for shard in "01") == whole
+    target = tmp_path / "resumed"
+
+    def dies(parser, words, tree=ConlluParser._tree):
+        if len(os.listdir(f"{target}.chunks")) > 3:  # settings, lock and two trees
+            raise TreeFormatError("killed")
+        return tree(parser, words)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ConlluParser, "_tree", dies)
+        assert run(text, target, *options) == 1 and not target.exists()
+    assert run(text, target, *options) == 0 and target.read_text() == whole
 
 
 @pytest.mark.parametrize(
