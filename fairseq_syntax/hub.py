@@ -17,6 +17,7 @@ from . import pretrained
 from .data.parsers import ParserOptions
 from .decoding.search import read_search
 from .registration import register
+from .trees.subwords import without_joiners
 
 
 class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
@@ -31,7 +32,7 @@ class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
         """Dependency tree of a sentence, or trees of a list of sentences, by the parser of `translate`."""
         if isinstance(sentences, str):
             return self.parse([sentences])[0]
-        return self.task.live.parser.parse([self.tokenize(sentence).split() for sentence in sentences])
+        return self.task.live.parser.parse([without_joiners(self.tokenize(line).split()) for line in sentences])
 
     def translate(self, sentences, beam: int | None = None, verbose: bool = False, trees=None, **kwargs):
         """Translate a sentence, or a list of sentences, which are parsed together.
@@ -153,5 +154,5 @@ class HubModel:
                 "parser='checkpoint', parser_model=…"
             )
         for name, value in read_search(Path(model_name_or_path, checkpoint_file.split(os.pathsep)[0]).parent).items():
-            loaded["args"].generation[name] = value
+            loaded["args"].generation[name] = kwargs.get(name, value)
         return SyntaxHubInterface(loaded["args"], loaded["task"], loaded["models"])

@@ -172,6 +172,10 @@ class Preprocessing:
     def _check_destination(self) -> None:
         """Raise an OSError if old data would be replaced without `overwrite`."""
         destination = self.destination
+        for name in TAG_DICTIONARIES:
+            path = tag_dictionary_path(self.syntax_dicts or destination, self.source, name)
+            if "train" not in self.splits and not path.is_file():
+                raise FileNotFoundError(f"{path}: no such dictionary; give the training data to --syntax-dicts")
         if not self.binarize:
             taken = [s for s in self.splits if Path(f"{self._prefix(destination, s)}.words.idx").exists()]
             if taken and not self.overwrite:
@@ -257,7 +261,11 @@ class Preprocessing:
             }
             for split, prefix in self.splits.items()
         }
-        files = {p.name: checksum(p) for p in self.staging.iterdir() if p.is_file() and p.suffix != ".log"}
+        made = [path for path in self.staging.iterdir() if path.is_file() and path.suffix != ".log"]
+        if not self.binarize:  # the text of the new trees, and its dictionaries
+            text = (f"dict.{self.source}.txt", f"dict.{self.target}.txt", *(f"{split}." for split in self.splits))
+            made += [path for path in kept if path.name.startswith(text)]
+        files = {path.name: checksum(path) for path in made}
         listed = self._old.get("sha256", {})
         return {
             "format_version": FORMAT_VERSION,

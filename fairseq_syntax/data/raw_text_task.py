@@ -3,7 +3,7 @@
 import collections
 import hashlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
@@ -70,22 +70,27 @@ class RawTextTask(Task):
 
     def state_dict(self):
         """As in fairseq, with a fingerprint of the data."""
-        return {**super().state_dict(), "data": self._fingerprint(self._words)}
+        return {**super().state_dict(), "data": self._fingerprint(self._words, self.required_inputs)}
 
-    def _fingerprint(self, words: Mapping[str, int]) -> dict:
-        """Languages, recipe, and hashes of both dictionaries' first words; models that read words add more."""
+    def _fingerprint(self, words: Mapping[str, int], inputs: Collection[str]) -> dict:
+        """Languages, recipe, hashes of both dictionaries' first words, to which models add, and of those of tags."""
         languages, recipe = f"{self.cfg.source_lang}-{self.cfg.target_lang}", self.text.digest if self.text else ""
         data: dict = {"language pair": languages, "text recipe": recipe}
         for name, length in words.items():
             symbols = (self.src_dict if name.startswith("source") else self.tgt_dict).symbols[:length]
             data[name] = length, hashlib.sha256("\n".join(symbols).encode()).hexdigest()
+        for name in TAG_DICTIONARIES.keys() & inputs:
+            path = tag_dictionary_path(utils.split_paths(self.cfg.data)[0], self.cfg.source_lang, name)
+            symbols = self.load_dictionary(str(path)).symbols if path.is_file() else []
+            data[f"dictionary of {name}"] = symbols and hashlib.sha256("\n".join(symbols).encode()).hexdigest()
         return data
 
     def load_state_dict(self, state_dict):
         """As in fairseq. Raises ValueError: the checkpoint was trained on other data than these."""
         state = dict(state_dict)
         then = state.pop("data", {})
-        now = self._fingerprint({name: then[name][0] for name in self._words if name in then})
+        tags = [name for name in TAG_DICTIONARIES if f"dictionary of {name}" in then]
+        now = self._fingerprint({name: then[name][0] for name in self._words if name in then}, tags)
         others = [name for name, value in now.items() if value and then.get(name, value) not in ("", value)]
         if others:
             raise ValueError(

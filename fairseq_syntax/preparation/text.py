@@ -24,7 +24,7 @@ from ..evaluate.metrics import Bleu
 from ..files import checksum, staged, written
 from ..progress import progress_bar
 from ..trees.conllu import MAX_WORDS, TreeFormatError
-from ..trees.subwords import SubwordType
+from ..trees.subwords import SubwordType, without_joiners
 from ..trees.text import quoted, read_lines, sentence_lines
 from .parsing import parse, parser_settings
 
@@ -247,7 +247,7 @@ class TextPreparation:
         for name, path in paths.items():
             if path.exists():
                 if getattr(parser, "in_turn", False):  # it has to see all sentences
-                    parser.parse([line.split() for line in read_lines(folder / "words" / name)])
+                    parser.parse([without_joiners(line.split()) for line in read_lines(folder / "words" / name)])
                 continue
             print(f"fairseq-syntax preprocess: {name}: trees, by {self.parser}", file=sys.stderr)
             parse(str(folder / "words" / name), str(path), parser, settings, max_words=self.max_words)

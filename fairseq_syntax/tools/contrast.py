@@ -59,6 +59,8 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error("give DATA and --path, or only --beside with existing records")
     if args.both_trees and (args.beside or not args.path):
         parser.error("--both-trees: give a model, without --beside")
+    if args.both_trees and (args.score != "sum" or args.source_prefix or args.source_suffix or args.parser):
+        parser.error("--both-trees: leave out --score, --parser, --source-prefix and --source-suffix")
 
 
 def contrast(

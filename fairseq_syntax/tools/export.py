@@ -219,6 +219,9 @@ def run(args: argparse.Namespace) -> None:
     from .loaded_model import load_model
 
     verb.find_model(args)
+    for used in (args.data, args.path):
+        if Path(used).resolve().is_relative_to(Path(args.output).resolve()):
+            raise ValueError(f"--output {args.output}: would replace {used}; name a new folder")
     if Path(args.output).exists() and not args.overwrite:
         raise FileExistsError(f"{args.output}: exists already; give another name, or --overwrite to replace the folder")
     loaded = load_model(args.path, args.data, cpu=True)

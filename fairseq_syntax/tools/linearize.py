@@ -18,6 +18,7 @@ multi/train.en and multi/train.de.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -104,7 +105,7 @@ def linearize_corpus(
                 counts[task] += 1
         # a new file must never be next to an old one, even if the program is killed here
         for path in outputs:
-            path.unlink(missing_ok=True)
+            Path(os.path.realpath(path)).unlink(missing_ok=True)
     return counts
 
 

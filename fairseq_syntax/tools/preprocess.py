@@ -111,6 +111,8 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error("trees are made for parallel text: leave out --only-source, and --only-syntax with --raw")
     if args.raw and args.parser in ("checkpoint", "conllu", "spacy") and not args.parser_model:
         parser.error(f"--parser {args.parser}: needs --parser-model")
+    if not args.raw and (args.lowercase or args.source_tokenizer or args.target_tokenizer or args.parser_model):
+        parser.error("--lowercase, tokenizers and parsers are for raw text: give --raw")
     dictionaries = [args.srcdict, args.tgtdict]
     if not (args.trainpref or args.only_syntax or (any if args.joined_dictionary else all)(dictionaries)):
         parser.error("without --trainpref, give the dictionaries of the training data: --srcdict and --tgtdict")
@@ -209,6 +211,7 @@ def refuse_missing(argv: list[str] | None) -> None:
     for option in ("-s --source-lang", "-t --target-lang", "--trainpref", "--validpref", "--testpref", "--check"):
         parser.add_argument(*option.split())
     parser.add_argument("--raw")
+    parser.add_argument("--only-syntax", action="store_true")
     parser.add_argument("--subword-type", default=SubwordType.subword_nmt)
     try:
         args, _ = parser.parse_known_args(argv)
@@ -217,7 +220,8 @@ def refuse_missing(argv: list[str] | None) -> None:
     if args.check and not Path(args.check).is_dir():
         raise FileNotFoundError(f"{args.check}: no such data directory; name the one that preprocessing wrote")
     for prefix in _splits(args).values() if args.source_lang and args.target_lang else ():
-        for path in (f"{prefix}.{language}" for language in (args.source_lang, args.target_lang)):
+        languages = (args.source_lang, *([] if args.only_syntax else [args.target_lang]))
+        for path in (f"{prefix}.{language}" for language in languages):
             if not Path(path).exists() and not (args.raw and Path(f"{path}.gz").exists()):
                 raise FileNotFoundError(f"{path}: no such text; check the prefixes and languages")
         if not args.raw:

@@ -50,7 +50,8 @@ def show_sentence(
     loaded.check_lengths([(len(source.pieces) + 1, 0)], [source.place])
     reads = getattr(loaded.task, "required_inputs", ())
     [ids] = loaded.encode([" ".join(source.pieces)], [sentence] if reads and sentence.is_parsed else None)
-    if reads and UNPARSED not in (heads := ids.syntax.heads.tolist()) and not sentence.is_parsed:
+    heads = ids.syntax.heads.tolist() if reads and not sentence.is_parsed else [UNPARSED]
+    if UNPARSED not in heads and len(heads) == len(sentence):  # the parser's words may hold spaces
         sentence = replace(sentence, heads=heads)
     [hyp] = loaded.translate(loaded.as_dataset([ids]), [len(ids)], **search)
     [batch] = loaded.batches(loaded.as_dataset([ids], [hyp["tokens"].cpu()]), [len(ids)], 10**6)
@@ -73,8 +74,8 @@ def draw(
     figure = None if shown.batch is None else _VIEWS[kind](loaded, shown)
     if figure is None:
         raise NothingToShow(
-            f"{loaded.path}: the architecture {loaded.architecture} has nothing to show for --kind {kind}; leave it "
-            "out for all that the model can show"
+            f"{loaded.path}: the architecture {loaded.architecture} has nothing to show for --kind {kind}; give "
+            "another, or a folder to --draw for all that the model can show"
         )
     return figure
 

@@ -55,6 +55,7 @@ def test_names_of_options_are_checked():
         with pytest.raises((TypeError, ValueError), match=said):
             model.translate(SENTENCE, **options)
     assert model.translate(SENTENCE, max_len_b=30, nbest=2) == OTHERS["agreement-sa-nmt"]
+    assert PascalTransformerModel.from_pretrained("agreement-pascal", beam=7).cfg.generation.beam == 7
     assert model.translate("the " * 500, max_len_b=3), "may be longer than a batch of the training"
 
 

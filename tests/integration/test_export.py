@@ -66,10 +66,13 @@ def test_fairseq_translates_without_the_package(planted, tmp_path, capfd):
 
 
 def test_ctranslate2_translates_as_the_checkpoint(corpus, planted, tmp_path, capfd):
+    """In single precision; in int8, sums saturate on processors without VNNI."""
     pytest.importorskip("ctranslate2")
     (data, checkpoint), served = planted, tmp_path / "served"
     assert exported(planted, "ctranslate2", served) == 0
     assert differences(capfd) < 1e-5
+    assert exported(planted, "fairseq", data, "--overwrite") == 1 and Path(data, "dict.en.txt").exists()
+    assert f"--output {data}: would replace {data}; name a new folder" in capfd.readouterr().err
     source = tmp_path / "in"
     lines = (corpus.parent / "words" / "test.en").read_text(encoding="utf-8").splitlines()
     source.write_text("\n".join(["", *lines, " "]) + "\n", encoding="utf-8")
@@ -80,8 +83,13 @@ def test_ctranslate2_translates_as_the_checkpoint(corpus, planted, tmp_path, cap
         assert translate.main([*place, *given]) == 0
         outputs.append(output.read_text(encoding="utf-8").splitlines())
     assert outputs[0][0] == outputs[0][-1] == "" and len(outputs[0]) == len(lines) + 2
-    same = sum(one == other for one, other in zip(*outputs, strict=True))
-    assert same >= 0.98 * len(outputs[0]), [pair for pair in zip(*outputs, strict=True) if pair[0] != pair[1]]
+    model = export.Served(served, cpu=True, on_cpu="default")
+    outputs.append([line or "" for line in translate.translate(model, ["", *lines, " "], max_len_b=30)])
+    for least, output in ((0.85, outputs[0]), (0.98, outputs[2])):
+        same = [one == other for one, other in zip(output, outputs[1], strict=True)]
+        assert sum(same) >= least * len(same), [
+            pair for pair in zip(output, outputs[1], strict=True) if len(set(pair)) > 1
+        ]
 
 
 @pytest.mark.parametrize("options", [[], ["--quantization", "int8"]])

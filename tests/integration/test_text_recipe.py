@@ -87,6 +87,8 @@ def test_all_translate_alike(raw, data, model, tmp_path):
     assert [i for i in range(60) if found[i] != expected[i]] == ([5] if arch == "lgp_tiny" else [])
     hub = ARCH_MODEL_REGISTRY[arch].from_pretrained(str(folder), "checkpoint_last.pt", str(data)).eval()
     assert hub.translate(lines, **SEARCH) == [found[i] for i in range(60)]
+    tree = hub.parse(lines[0])
+    assert "\uffed" not in "".join(tree.forms), "joiners are no words"
     # whatever is read at once
     lines[11:11] = ["", " "]
     given = ["--path", str(checkpoint), "--input", str(tmp_path / "in"), "--output", str(tmp_path / "out")]
@@ -182,6 +184,17 @@ def test_other_data_are_refused(data, model, tmp_path):
         message = f"trained on other data than {wrong}, with another .*{what}"
         with pytest.raises(ValueError, match=message):
             load_model(str(folder / "checkpoint_last.pt"), str(wrong), cpu=True)
+    # labels in another order, for a model that reads them
+    labels = shutil.copytree(data, tmp_path / "labels")
+    path = labels / "dict.en.deprel.txt"
+    path.write_text("".join(reversed(path.read_text(encoding="utf-8").splitlines(keepends=True))), encoding="utf-8")
+    here, there = (
+        load_model(str(folder / "checkpoint_last.pt"), str(place), cpu=True).task for place in (data, labels)
+    )
+    here.required_inputs |= {"deprels"}
+    here.load_state_dict(here.state_dict())
+    with pytest.raises(ValueError, match=f"other data than {labels}, with another dictionary of deprels"):
+        there.load_state_dict(here.state_dict())
     shutil.copytree(folder, tmp_path / "run")
     with pytest.raises(ValueError, match=f"checkpoint_last.pt: the model was {message}"):
         commands.train(swapped, tmp_path / "run", arch, "--task", "syntax_translation", "--max-update", 4, "-t", "de")

@@ -70,6 +70,13 @@ def test_sentence_without_parse_is_translated_only(corpus):
     assert [line.split()[0] for line in output(corpus)[0][:-1]] == ["<translate>"] * 3 + ["<parse>"]
 
 
+def test_a_link_stays(corpus):
+    assert run(corpus) == 0
+    (corpus / "new" / "out.en").replace(corpus / "elsewhere")
+    (corpus / "new" / "out.en").symlink_to(corpus / "elsewhere")
+    assert run(corpus, "--overwrite") == 0 and (corpus / "new" / "out.en").read_text(encoding="utf-8")
+
+
 def test_a_new_text_never_stands_beside_an_old_one(corpus, monkeypatch):
     """Whenever the program is killed."""
     assert run(corpus) == 0

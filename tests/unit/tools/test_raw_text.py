@@ -4,10 +4,11 @@ import unicodedata
 
 import pytest
 
+from fairseq_syntax.data.parsers import ParserOptions
 from fairseq_syntax.data.text.recipe import Side, read_recipe
 from fairseq_syntax.preparation.text import TextPreparation
 from fairseq_syntax.tools import preprocess
-from fairseq_syntax.trees.conllu import read_conllu
+from fairseq_syntax.trees.conllu import Sentence, format_sentence, read_conllu
 
 PLAIN = [f"This is line {i}, isn't it?" for i in range(50)]
 OTHER = [f"Das ist Zeile {i}, nicht wahr?" for i in range(50)]
@@ -21,7 +22,8 @@ def prepare(folder, source, target, **settings):
         Side("de", settings.pop("target_tokenizer", "words"), False, subwords),
     )
     settings = {"size": 20, "parser": "none", **settings}
-    return TextPreparation({"train": str(folder / "train")}, *sides, **settings).prepare(folder / "text")
+    splits = {name: str(folder / name) for name in settings.pop("splits", ["train"])}
+    return TextPreparation(splits, *sides, **settings).prepare(folder / "text")
 
 
 @pytest.mark.parametrize(
@@ -51,6 +53,23 @@ def test_text_in_tokens(tmp_path, capsys):
     tree = list(read_conllu(tmp_path / "text" / "train.en.conllu.gz"))[3]
     assert tree.forms == "This is line 3, isn't it ?".split() and not tree.is_parsed
     assert recipe.parser == {"none": {}} and 0 < recipe.shares["single characters"] < 1
+
+
+def test_a_set_that_is_added_gets_its_own_trees(tmp_path):
+    """Of sentences that are equal, from a file, whose words have no joiners."""
+    text, settings = (
+        ["One two."] * 4,
+        {"parser": "conllu", "options": ParserOptions(parser_model=tmp_path / "all.conllu")},
+    )
+    trees = [Sentence(["One", "two", "."], heads, ["dep"] * 3, ["X"] * 3) for heads in ([-1, 0, 0], [1, -1, 1])]
+    (tmp_path / "all.conllu").write_text("".join(map(format_sentence, [trees[0]] * 4 + [trees[1]] * 4)))
+    for language in ("en", "de"):
+        (tmp_path / f"test.{language}").write_text("".join(f"{line}\n" for line in text))
+    for _ in range(2):
+        prepare(tmp_path, text, OTHER[:4], subwords="none", **settings)
+        settings["splits"] = ("train", "test")
+    found = [list(read_conllu(tmp_path / "text" / f"{name}.en.conllu.gz")) for name in ("train", "test")]
+    assert [[tree.heads for tree in split] for split in found] == [[trees[0].heads] * 4, [trees[1].heads] * 4]
 
 
 @pytest.mark.parametrize("name", ["train.de", "train.en.conllu.gz", "words/train.en"])
