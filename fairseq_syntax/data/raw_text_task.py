@@ -82,7 +82,7 @@ class RawTextTask(Task):
         for name in TAG_DICTIONARIES.keys() & inputs:
             path = tag_dictionary_path(utils.split_paths(self.cfg.data)[0], self.cfg.source_lang, name)
             symbols = self.load_dictionary(str(path)).symbols if path.is_file() else []
-            data[f"dictionary of {name}"] = symbols and hashlib.sha256("\n".join(symbols).encode()).hexdigest()
+            data[f"dictionary of {name}"] = hashlib.sha256("\n".join(symbols).encode()).hexdigest() if symbols else ""
         return data
 
     def load_state_dict(self, state_dict):

@@ -53,7 +53,7 @@ def _verdict(comparison: dict, pair: tuple[dict, dict], tests: list[dict]) -> st
     better, figures = _direction(first, metric), _figures(first, metric)
     if better:
         line = f"{system} is {'better' if better > 0 else 'worse'} than {baseline} ({figures})"
-        corrected = next(p for p in first["holm"].values() if p is not None)  # that of runs, if there are several
+        corrected = next((p for p in first["holm"].values() if p is not None), 0)  # of runs, if there are several
         line += ", though p after Holm's correction is above 0.05" * (corrected > 0.05)
     else:
         line = f"{system} and {baseline} cannot be told apart ({figures})"

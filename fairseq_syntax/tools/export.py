@@ -35,6 +35,7 @@ _SEARCH = {
     "no_repeat_ngram_size": "no_repeat_ngram_size",
 }
 """Search option of fairseq -> that of CTranslate2, except for the longest translation."""
+_SYMBOLS = {"<s>", "<pad>", "</s>"}  # a word of this spelling is unknown, as in the hub
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -195,7 +196,8 @@ class Served:
     def encode(self, lines: Sequence[str]) -> list[list[str]]:
         """The pieces of each line, with EOS; lines are raw text if there is a recipe."""
         encode = self.recipe.source.encode if self.recipe else str
-        return [[*encode(line).split(), "</s>"] for line in lines]
+        pieces = ([piece if piece not in _SYMBOLS else "<unk>" for piece in encode(line).split()] for line in lines)
+        return [[*line, "</s>"] for line in pieces]
 
     def decode(self, pieces: Sequence[str]) -> str:
         """The text of a translation in pieces."""

@@ -49,7 +49,9 @@ def show_sentence(
         return Shown(sentence, source, None)
     loaded.check_lengths([(len(source.pieces) + 1, 0)], [source.place])
     reads = getattr(loaded.task, "required_inputs", ())
-    [ids] = loaded.encode([" ".join(source.pieces)], [sentence] if reads and sentence.is_parsed else None)
+    pieces = " ".join(source.pieces)  # of words that the cutter may have lower-cased
+    tree = replace(sentence, forms=[form.lower() for form in sentence.forms]) if pieces == pieces.lower() else sentence
+    [ids] = loaded.encode([pieces], [tree] if reads and sentence.is_parsed else None)
     heads = ids.syntax.heads.tolist() if reads and not sentence.is_parsed else [UNPARSED]
     if UNPARSED not in heads and len(heads) == len(sentence):  # the parser's words may hold spaces
         sentence = replace(sentence, heads=heads)

@@ -50,8 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     args.served = bool(args.data) and not args.path and Path(args.data, "model.bin").is_file()
     if args.served:
-        if args.system or args.ensemble or args.parser:
-            parser.error(f"{args.data} is an exported model: leave out --system, --ensemble and --parser")
+        if args.system or args.ensemble or args.parser or any(vars(verb.parser_options(args)).values()):
+            parser.error(f"{args.data} is an exported model: leave out --system, --ensemble and --parser options")
         return
     if args.ensemble and not verb.is_experiment(args):
         parser.error("--ensemble needs an experiment; give its folder")

@@ -20,7 +20,7 @@ from oracles.dependency_trees import all_trees, is_projective, tree_score
 from fairseq_syntax.tools import look, sentence_pictures
 from fairseq_syntax.tools.latent_trees import CutSentence, TreeInducer
 from fairseq_syntax.tools.loaded_model import encode_line, load_model
-from fairseq_syntax.trees.conllu import read_conllu
+from fairseq_syntax.trees.conllu import Sentence, format_sentence, read_conllu
 
 refused = partial(programs.refused, look)
 
@@ -374,3 +374,10 @@ def test_a_text_is_drawn_with_its_own_translation(latent, trained, tmp_path, cap
     assert sorted(path.name for path in pictures.iterdir()) == [f"0-{kind}.svg" for kind in kinds]
     arcs = re.findall(r'id="(arc-\d+)"', (pictures / "0-tree.svg").read_text())
     assert sorted(arcs) == [f"arc-{i}" for i in range(len(latent.items[2].words))]
+
+
+def test_a_tree_of_cased_words_fits_a_model_of_lower_case(tmp_path):
+    tree = Sentence(["The", "dog", "slept", "."], [1, 2, -1, 2], ["det", "nsubj", "root", "punct"], ["_"] * 4)
+    (tmp_path / "in.conllu").write_text(format_sentence(tree))
+    given = ["--cpu", "--input", tmp_path / "in.conllu", "--sentence", "0", "--draw", tmp_path / "heads.svg"]
+    assert look.main(["agreement-pascal", *map(str, given)]) == 0

@@ -22,4 +22,6 @@ def test_too_long_for_an_exported_model(tmp_path, monkeypatch, caplog):
     assert list(translate(served, ["a b c d e", "", "\u200b\u00ad \ufeff"], **search)) == ["ein Hund", "", ""]
     assert calls[0][0] == [list("abcde")] and calls[0][1]["max_decoding_length"] == 8
     assert list(translate(served, ["a b c d e f", "b"], **search)) == [None, "ein Hund"]
+    served.recipe = None
+    assert served.encode(["a </s>"]) == [["a", "<unk>", "</s>"]], "as in the hub"
     assert "the text:1: 6 tokens, but the model reads at most 5; not translated: split the line" in caplog.text
