@@ -83,27 +83,26 @@ def _difference(baseline: np.ndarray, system: np.ndarray) -> str:
 
 
 def _by_depth(plan: Plan, folder: Path) -> str:
-    """Both figures: shares in percent by depth, and differences at depths 3 to 5."""
+    """Both figures: shares in percent by depth and, at depths 3 to 5, by relative clauses; differences there."""
     kinds = _corpus()[0]
     members = {title: np.array([depth in depths for _, depth in kinds]) for title, depths in _COLUMNS.items()}
-    members |= {
-        kind: np.array([k == kind and d in _DEEP for k, d in kinds])
-        for kind in dict(kinds)
-        if kind not in ("none", "flat")
-    }
+    deep, nested = members["3 to 5"], np.array([tree.deprels.count("acl:relcl") > 1 for tree in _corpus()[2]])
+    members |= {"≤ 1 clause": deep & ~nested, "≥ 2 clauses": deep & nested}
     parts = []
     for title, measure in FIGURES.items():
         found, rows = measure(plan, folder), []
         for name, split in product(plan.systems, ("challenge", "parsed")):
             if (name, split) in found:
-                system, hits, deep = plan.systems[name], found[name, split], members["3 to 5"]
-                others = (plan.families[system.family].baseline, system.control)
-                against = [found.get((other, "challenge")) if other != name else None for other in others]
+                system, hits = plan.systems[name], found[name, split]
                 row = [name, "parser" if split == "parsed" else system.trees or "–", len(hits)]
                 row += [mean_and_deviation(100 * hits[:, columns].mean(axis=1)) for columns in members.values()]
-                row += ["–" if one is None else _difference(one[:, deep], hits[:, deep]) for one in against]
+                others = [plan.families[system.family].baseline] * 3 + [system.control]
+                for other, columns in zip(others, ("≤ 1 clause", "≥ 2 clauses", "3 to 5", "3 to 5"), strict=True):
+                    one, own = found.get((other, "challenge")) if other != name else None, members[columns]
+                    row.append("–" if one is None else _difference(one[:, own], hits[:, own]))
                 rows.append(row)
-        header = ["system", "trees", "seeds", *members, "3 to 5, Δ to the baseline", "Δ to the control"]
+        of_baseline = [f"{columns}, Δ to the baseline" for columns in ("≤ 1 clause", "≥ 2 clauses", "3 to 5")]
+        header = ["system", "trees", "seeds", *members, *of_baseline, "3 to 5, Δ to the control"]
         parts.append(f"{title}, in percent\n\n{format_table(header, rows, TableFormat.markdown)}")
     return "\n\n".join(parts)
 
