@@ -9,15 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from fairseq_syntax.files import (
-    link_or_copy,
-    named,
-    refuse_existing,
-    staged,
-    staged_bytes,
-    staged_directory,
-    written,
-)
+from fairseq_syntax.files import link_or_copy, named, refuse_existing, staged, staged_bytes, staged_directory, written
 
 
 def test_a_file_gets_its_name_when_it_is_complete(tmp_path):

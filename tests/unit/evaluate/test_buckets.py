@@ -8,16 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import trees
 
-from fairseq_syntax.evaluate.buckets import (
-    KINDS,
-    Scale,
-    Source,
-    labelled,
-    make_buckets,
-    measure,
-    read_parses,
-    title,
-)
+from fairseq_syntax.evaluate.buckets import KINDS, Scale, Source, labelled, make_buckets, measure, read_parses, title
 from fairseq_syntax.trees.conllu import Sentence
 
 

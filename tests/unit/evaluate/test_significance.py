@@ -13,14 +13,7 @@ from sacrebleu.significance import PairedTest
 
 from fairseq_syntax.evaluate import significance
 from fairseq_syntax.evaluate.metrics import METRICS, Bleu
-from fairseq_syntax.evaluate.significance import (
-    Effect,
-    approximate_randomization,
-    effect,
-    holm,
-    interval,
-    resampled,
-)
+from fairseq_syntax.evaluate.significance import Effect, approximate_randomization, effect, holm, interval, resampled
 
 LETTERS = "abcdefghijklmnopqrst"
 SACREBLEU = {"BLEU": BLEU(tokenize="none", force=True), "chrF": CHRF(), "chrF++": CHRF(word_order=2), "TER": TER()}

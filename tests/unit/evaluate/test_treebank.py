@@ -9,14 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import forests, trees
 
-from fairseq_syntax.evaluate.treebank import (
-    Treebank,
-    flatten,
-    left_branching,
-    remove,
-    right_branching,
-    undirected_hits,
-)
+from fairseq_syntax.evaluate.treebank import Treebank, flatten, left_branching, remove, right_branching, undirected_hits
 from fairseq_syntax.trees.conllu import Sentence, read_conllu
 
 

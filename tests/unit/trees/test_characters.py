@@ -7,13 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import characters as oracle
 
-from fairseq_syntax.trees.characters import (
-    SPACE,
-    Dedup,
-    remove_repeats,
-    to_characters,
-    to_text,
-)
+from fairseq_syntax.trees.characters import SPACE, Dedup, remove_repeats, to_characters, to_text
 
 # all there is but surrogates, which are no text, with blanks of many kinds
 LINES = st.text(

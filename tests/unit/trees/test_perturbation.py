@@ -13,13 +13,7 @@ from scipy.stats import chisquare
 from strategies import trees
 
 from fairseq_syntax.trees.conllu import ROOT, Sentence, TreeFormatError
-from fairseq_syntax.trees.perturbation import (
-    KINDS,
-    Perturbation,
-    Quota,
-    reattached,
-    reattached_heads,
-)
+from fairseq_syntax.trees.perturbation import KINDS, Perturbation, Quota, reattached, reattached_heads
 
 
 def is_tree(heads):

@@ -8,14 +8,7 @@ import pytest
 from oracles import rnng_trees as oracle
 from oracles.transitions import legal_actions
 
-from fairseq_syntax.systems.latent_tree.transitions import (
-    NONE,
-    NUM_ACTIONS,
-    Action,
-    Limits,
-    constituents,
-    legality,
-)
+from fairseq_syntax.systems.latent_tree.transitions import NONE, NUM_ACTIONS, Action, Limits, constituents, legality
 
 NT, GEN, REDUCE, NOP = Action
 POLICIES = {

@@ -8,12 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles.latent_graph import parse
 
-from fairseq_syntax.systems.parser.network import (
-    GraphKind,
-    LatentGraphParser,
-    log_softmax,
-    word_mask,
-)
+from fairseq_syntax.systems.parser.network import GraphKind, LatentGraphParser, log_softmax, word_mask
 
 SIZE, POS_SIZE, TAGS, LABELS = 3, 2, 4, 5
 LENGTHS = st.lists(st.integers(1, 6), min_size=1, max_size=4)  # 1: EOS alone

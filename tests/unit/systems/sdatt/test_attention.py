@@ -4,11 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from fairseq_syntax.systems.sdatt.attention import (
-    LocalWeights,
-    PositionNet,
-    centre_row,
-)
+from fairseq_syntax.systems.sdatt.attention import LocalWeights, PositionNet, centre_row
 
 H = 6
 
