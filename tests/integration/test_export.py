@@ -85,6 +85,8 @@ def test_ctranslate2_translates_as_the_checkpoint(corpus, planted, tmp_path, cap
     assert outputs[0][0] == outputs[0][-1] == "" and len(outputs[0]) == len(lines) + 2
     model = export.Served(served, cpu=True, on_cpu="default")
     outputs.append([line or "" for line in translate.translate(model, ["", *lines, " "], max_len_b=30)])
+    in_int8 = translate.translate(export.Served(served, cpu=True), ["", *lines, " "], max_len_b=30)
+    assert outputs[0] == [line or "" for line in in_int8]
     for least, output in ((0.85, outputs[0]), (0.98, outputs[2])):
         same = [one == other for one, other in zip(output, outputs[1], strict=True)]
         assert sum(same) >= least * len(same), [
