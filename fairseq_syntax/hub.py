@@ -63,7 +63,7 @@ class SyntaxHubInterface(hub_utils.GeneratorHubInterface):
             )
         if torch.is_tensor(tokenized_sentences) and tokenized_sentences.dim() == 1:
             return self.generate([tokenized_sentences], beam, verbose, skip_invalid_size_inputs, **kwargs)[0]
-        _check_names(kwargs, {*vars(GenerationConfig()), *_GENERATE_OPTIONS})
+        _check_names(kwargs, {*vars(GenerationConfig()), *_GENERATE_OPTIONS} - {"prefix_size", "replace_unk"})
         beam = self.cfg.generation.beam if beam is None else beam
         hypotheses = [[] for _ in tokenized_sentences]
         fits = [i for i, ids in enumerate(tokenized_sentences) if len(ids) <= self.max_positions[0]]

@@ -5,6 +5,7 @@ import itertools
 import json
 import logging
 import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -24,14 +25,7 @@ from ..trees.alignment import find_trees
 from ..trees.conllu import MAX_WORDS
 from ..trees.subwords import check_length
 from ..trees.text import TreeFormatError, refuse_returns, refuse_symbols, token_lines
-from .arrays import (
-    ARRAY_TYPES,
-    FORMAT_VERSION,
-    TAG_DICTIONARIES,
-    manifest_path,
-    read_manifest,
-    tag_dictionary_path,
-)
+from .arrays import ARRAY_TYPES, FORMAT_VERSION, TAG_DICTIONARIES, manifest_path, read_manifest, tag_dictionary_path
 from .binarize import BinarizeOptions, SplitCounts, SplitWriter, tag_dictionary
 from .length_table import length_table_path
 from .text.recipe import RECIPE, Recipe, read_recipe
@@ -298,6 +292,8 @@ class Preprocessing:
                     f"{self.destination}: {name} would change, but {users[0]} was made with it; give all splits at "
                     "once, another --destdir, or the dictionaries that are there (--srcdict, --tgtdict, --syntax-dicts)"
                 )
+            if replaced and (self.destination / name).is_file():  # with the counts whose checksum other manifests have
+                shutil.copy2(self.destination / name, self.staging / name)
         return kept
 
     def _is_stale(self, name: str) -> bool:

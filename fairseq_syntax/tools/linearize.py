@@ -54,12 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--translate-only", action="store_true", help="write no <parse> pairs: for validation and test sets")
     add_shared(parser, "--overwrite")
-    add(
-        "--subword-type",
-        default=SubwordType.subword_nmt.value,
-        choices=[kind.value for kind in SubwordType],
-        help="segmentation of the source, to match the trees (default: subword_nmt, which also fits plain words)",
-    )
+    help = "segmentation of the source, to match the trees (default: subword_nmt, which also fits plain words)"
+    add_shared(parser, "--subword-type", default=str(SubwordType.subword_nmt), help=help)
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:

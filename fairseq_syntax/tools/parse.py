@@ -26,8 +26,6 @@ import re
 from ..data.parsers import load_parser
 from ..files import STDIO
 from ..preparation.parsing import parse, parser_settings
-from ..trees.conllu import MAX_WORDS
-from ..trees.subwords import SubwordType
 from .verb import Verb, add_parsers, add_shared, parser_options, positive
 
 
@@ -43,12 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--input", default=STDIO, metavar="FILE", help="text, plain or .gz; - is stdin (default)")
     add("--output", default=STDIO, metavar="FILE", help="CoNLL-U; - is stdout (default), which cannot be resumed")
     add_parsers(parser, with_model=False)
-    add(
-        "--subword-type",
-        default=SubwordType.none.value,
-        choices=[kind.value for kind in SubwordType],
-        help="segmentation of the text; subwords are joined before parsing (default: none)",
-    )
+    help = "segmentation of the text; subwords are joined before parsing (default: none)"
+    add_shared(parser, "--subword-type", default="none", help=help)
     add("--shard", type=_shard, default=(0, 1), metavar="I/N", help="parse part I of N, from 0")
     add(
         "--chunk",
@@ -57,14 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="sentences that are parsed and kept together (default: 500)",
     )
-    add(
-        "--max-words",
-        type=positive,
-        default=MAX_WORDS,
-        metavar="N",
-        help=f"longest sentence to accept, in words; a parser's memory grows with its square (default: {MAX_WORDS})",
-    )
-    add_shared(parser, "--overwrite")
+    add_shared(parser, "--max-words", "--overwrite")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -2,8 +2,8 @@
 
 Shares are exact over the whole file, to within one word, as far as possible: the head in a one-word sentence cannot
 change. Trees keep exactly one root; words, UPOS, comments and multi-word ranges are kept, and sentences
-without a parse stay that way. The same input, options and seed give the same bytes. UAS and LAS against the input,
-punctuation included, are printed on stderr.
+without a parse stay that way. The same input, options and seed give the same bytes. UAS against the input,
+punctuation included, is printed on stderr.
 
   --reattach   other heads for a share of the words: all sets of words that can change are equally likely, and then, all
                trees in which the words of the set, and no others, have other heads; labels stay with their words

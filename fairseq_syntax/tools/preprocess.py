@@ -27,7 +27,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..trees.alignment import find_trees
-from ..trees.conllu import MAX_WORDS
 from ..trees.subwords import SubwordType
 from .verb import Verb, add_parsers, add_shared, parser_options, positive
 
@@ -35,9 +34,9 @@ from .verb import Verb, add_parsers, add_shared, parser_options, positive
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("Syntax")
     add = group.add_argument
-    add(
+    add_shared(
+        group,
         "--subword-type",
-        choices=[str(kind) for kind in SubwordType],
         help="segmentation of the text: subword_nmt (@@; also fits plain words), sentencepiece (▁) or none (default: "
         "subword_nmt; with --raw, sentencepiece for languages written without spaces)",
     )
@@ -54,15 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="accept sentences without a parse (HEAD is _), to be translated without syntax",
     )
-    add(
-        "--max-words",
-        type=positive,
-        default=MAX_WORDS,
-        metavar="N",
-        help=f"longest sentence to accept, in words; tree distances grow with its square (default: {MAX_WORDS})",
-    )
     add("--check", metavar="DATA", help="write nothing: verify this data directory")
-    add_shared(group, "--overwrite")
+    add_shared(group, "--max-words", "--overwrite")
     _add_raw_text(parser)
 
 

@@ -21,6 +21,7 @@ from .. import pretrained
 from ..data.parsers import ParserOptions, find_parsers
 from ..evaluate.tables import TableFormat
 from ..files import STDIO, refuse_existing
+from ..trees.conllu import MAX_WORDS
 from ..trees.decoders import TreeDecoder
 from ..trees.subwords import SubwordType
 from ..trees.text import numbered_lines, open_text, refuse_trees, visible
@@ -226,6 +227,12 @@ def positive(text: str) -> int:
 _SHARED: dict[str, dict] = {
     "--batch-size": dict(type=positive, default=64, metavar="N", help="sentences per batch (default: 64)"),
     "--max-tokens": dict(type=positive, default=4000, metavar="N", help="tokens per batch (default: 4000)"),
+    "--max-words": dict(
+        type=positive,
+        default=MAX_WORDS,
+        metavar="N",
+        help="longest sentence to accept, in words; memory for trees grows with its square (default: %(default)s)",
+    ),
     "--overwrite": dict(action="store_true", help="replace existing output"),
     "--collapse-ranges": dict(
         action="store_true",
@@ -239,10 +246,10 @@ _SHARED: dict[str, dict] = {
 }
 
 
-def add_shared(parser: argparse.ArgumentParser, *names: str) -> None:
-    """Add options from `_SHARED`."""
+def add_shared(parser: argparse.ArgumentParser, *names: str, **more) -> None:
+    """Add options from `_SHARED`, with `more` arguments of `add_argument`."""
     for name in names:
-        parser.add_argument(name, **_SHARED[name])
+        parser.add_argument(name, **_SHARED[name] | more)
 
 
 def add_tree_arguments(parser: argparse.ArgumentParser) -> None:

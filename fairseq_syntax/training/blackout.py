@@ -30,9 +30,7 @@ class BlackOutConfig(CrossEntropyCriterionConfig):
         0.4, "noise words are drawn in proportion to count^alpha; 0 is uniform, 1 by frequency", "[0, inf)"
     )
     blackout_share: NoiseSharing = option(
-        NoiseSharing.batch,
-        "noise words are shared by a batch or a sentence",
-        reading=True,
+        NoiseSharing.batch, "noise words are shared by a batch or a sentence", reading=True
     )
 
 
@@ -106,14 +104,7 @@ class BlackOutCriterion(CrossEntropyCriterion):
     Raises ValueError: an option is out of range.
     """
 
-    def __init__(
-        self,
-        task,
-        sentence_avg,
-        blackout_k=2000,
-        blackout_alpha=0.4,
-        blackout_share=NoiseSharing.batch,
-    ):
+    def __init__(self, task, sentence_avg, blackout_k=2000, blackout_alpha=0.4, blackout_share=NoiseSharing.batch):
         super().__init__(task, sentence_avg)
         check_values(argparse.Namespace(blackout_k=blackout_k, blackout_alpha=blackout_alpha), BlackOutConfig)
         self.size = blackout_k

@@ -49,6 +49,7 @@ def test_names_of_options_are_checked():
     model = PascalTransformerModel.from_pretrained("agreement-sa-nmt", max_tokens=400, sa_scaled_heads=True)
     for options, said in (
         ({"max_len": 1}, "max_len: no such option"),
+        ({"replace_unk": ""}, "replace_unk: no such option"),
         ({"beam": "5"}, "beam=.*: must be at least 1"),
         ({"constraints": "ordered"}, "--constraints: none are given; only fairseq-interactive reads them"),
     ):

@@ -10,7 +10,4 @@ Architectures: `dasa_transformer`, also `_tiny`, `_iwslt_de_en`, `_wmt_en_de`, `
 
 from .dasa import DistanceBiasAttention, DistanceBiasTransformerModel
 
-__all__ = [
-    "DistanceBiasAttention",
-    "DistanceBiasTransformerModel",
-]
+__all__ = ["DistanceBiasAttention", "DistanceBiasTransformerModel"]

@@ -48,16 +48,8 @@ def parse_loss(logits: Tensor, parent_pieces: Tensor, padding_mask: Tensor) -> t
 class LabelSmoothedCrossEntropyWithHeadsCriterion(HeadLossCriterion):
     """label_smoothed_cross_entropy + lisa_parse_penalty x parse loss, both per token."""
 
-    result = "parse_logits"
-    missing = (
-        "--criterion label_smoothed_cross_entropy_with_heads: the model has no parsing head; "
-        "use --arch lisa_transformer"
-    )
-
-    def __init__(
-        self, task, sentence_avg, label_smoothing, ignore_prefix_size=0, report_accuracy=False, lisa_parse_penalty=1.0
-    ):
-        super().__init__(lisa_parse_penalty, task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy)
+    result, weight = "parse_logits", "lisa_parse_penalty"
+    missing = "the model has no parsing head; use --arch lisa_transformer"
 
     def head_loss(self, logits, syntax, padding_mask):
         """The parse loss."""

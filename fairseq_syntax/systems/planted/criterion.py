@@ -47,16 +47,8 @@ def planting_loss(logits: Tensor, parent_pieces: Tensor, word_starts: Tensor, pa
 class PlantedHeadsCriterion(HeadLossCriterion):
     """label_smoothed_cross_entropy + planted_weight x loss of the planted heads, both per token."""
 
-    result = "planted_logits"
-    missing = (
-        "--criterion label_smoothed_cross_entropy_with_planted_heads: the model has no planted head; "
-        "use --arch planted_transformer"
-    )
-
-    def __init__(
-        self, task, sentence_avg, label_smoothing, ignore_prefix_size=0, report_accuracy=False, planted_weight=1.0
-    ):
-        super().__init__(planted_weight, task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy)
+    result, weight = "planted_logits", "planted_weight"
+    missing = "the model has no planted head; use --arch planted_transformer"
 
     def head_loss(self, logits, syntax, padding_mask):
         """The loss of all planted heads of all layers."""

@@ -28,15 +28,17 @@ class HeadLossCriterion(LabelSmoothedCrossEntropyCriterion):
 
     Class attributes:
         result: name of the results of special layers for this loss.
+        weight: name of the option with the penalty.
         missing: message for models without such results.
     """
 
     result: str
+    weight: str
     missing: str
 
-    def __init__(self, penalty: float, task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy):
-        super().__init__(task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy)
-        self.penalty = penalty
+    def __init__(self, cfg, task):
+        super().__init__(task, cfg.sentence_avg, cfg.label_smoothing, cfg.ignore_prefix_size, cfg.report_accuracy)
+        self.penalty = getattr(cfg, self.weight)
 
     @abstractmethod
     def head_loss(self, logits: list[Tensor], syntax: dict, padding_mask: Tensor) -> HeadLoss:
@@ -55,7 +57,7 @@ class HeadLossCriterion(LabelSmoothedCrossEntropyCriterion):
         sample_size = sample["target"].size(0) if self.sentence_avg else sample["ntokens"]
         logits = [result[self.result] for result in net_output[1].get("syntax", []) if self.result in result]
         if not logits:
-            raise ValueError(self.missing)
+            raise ValueError(f"--criterion: {self.missing}")
         syntax, source = sample["net_input"].get("src_syntax", {}), sample["net_input"]["src_tokens"]
         if "parent_pieces" not in syntax:
             raise ValueError(

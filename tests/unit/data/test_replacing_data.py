@@ -102,6 +102,10 @@ def test_data_of_other_languages_keep_their_dictionaries(texts, tmp_path, capsys
     assert f"{data}: dict.en.deprel.txt would change, but train.en-de.en.deprels.idx" in capsys.readouterr().err
     assert preprocess.main([*argv, "--syntax-dicts", str(data)]) == 0
     assert read(data, SyntaxTranslationTask, "deprels") == before
+    for path in (texts / "old").glob("train*"):  # other counts of the same words and tags
+        (text / path.name.replace(".de", ".fr")).write_text(path.read_text() * 2)
+    assert preprocess.main(argv[:-2]) == 0
+    assert preprocess.check_data(str(data))[1] == []
 
 
 def test_a_split_that_is_read_with_another_may_not_be_missing(texts, tmp_path):

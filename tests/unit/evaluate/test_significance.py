@@ -68,10 +68,7 @@ def test_one_run_is_sacrebleu(monkeypatch):
             assert found >= test(*pair, metric.scores, 500, seed) == pytest.approx(result.p_value), name
 
 
-@pytest.mark.parametrize(
-    ("name", "runs", "others", "sentences"),
-    [("BLEU", 2, 2, 7), ("TER", 1, 2, 7)],
-)
+@pytest.mark.parametrize(("name", "runs", "others", "sentences"), [("BLEU", 2, 2, 7), ("TER", 1, 2, 7)])
 def test_all_exchanges(name, runs, others, sentences):
     """Every one of the 2^n corpora, scored from text."""
     references = corpus(sentences, runs)

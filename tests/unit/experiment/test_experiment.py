@@ -211,10 +211,7 @@ def test_logs_are_read(tmp_path, monkeypatch):
         ("train", {"epoch": 1, "train_loss": "7", "train_train_wall": "50", "train_wall": "61"}),
         ("valid", {"epoch": 1, "valid_loss": "6.5", "valid_ppl": "90.5", "valid_num_updates": "10", "valid_wps": "3"}),
         ("train", {"epoch": 2, "train_loss": "5", "train_train_wall": "48", "train_wall": "125"}),
-        (
-            "valid",
-            {"epoch": 2, "valid_loss": "4", "valid_ppl": "16", "valid_num_updates": "20"},
-        ),
+        ("valid", {"epoch": 2, "valid_loss": "4", "valid_ppl": "16", "valid_num_updates": "20"}),
     ]
     path = tmp_path / "train.log"
     lines = [f"2026-01-01 00:00:00 | INFO | {kind} | {json.dumps(entry)}\n" for kind, entry in entries]

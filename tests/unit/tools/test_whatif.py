@@ -14,11 +14,7 @@ from fairseq_syntax.trees.conllu import ROOT, format_sentence, read_conllu
 from fairseq_syntax.trees.edits import edited
 
 # architecture, with options of its training -> what fairseq-interactive needs besides
-READERS = {
-    "lisa_transformer_tiny": ["--lisa-gold-parses"],
-    "tag_transformer_tiny": [],
-    "lgp_tiny --lgp-graph dep": [],
-}
+READERS = {"lisa_transformer_tiny": ["--lisa-gold-parses"], "tag_transformer_tiny": [], "lgp_tiny --lgp-graph dep": []}
 TRAINING = {
     "lisa_transformer_tiny": ["--criterion", "label_smoothed_cross_entropy_with_heads"],
     "tag_transformer_tiny": ["--tag-embed-dim", "40"],  # a single label makes a difference

@@ -13,10 +13,7 @@ TREE = Sentence(
 
 @pytest.mark.parametrize(
     "text, owners, forms",
-    [
-        ("von dem 13 819 .", [0, 1, 2, 2, 3], TREE.forms),
-        ("vom 13 819 .", [0, 1, 1, 2], ["vom", "13 819", "."]),
-    ],
+    [("von dem 13 819 .", [0, 1, 2, 2, 3], TREE.forms), ("vom 13 819 .", [0, 1, 1, 2], ["vom", "13 819", "."])],
 )
 def test_words_of_the_text_belong_to_words_of_the_tree(text, owners, forms):
     tree, found = fit_tree(TREE, text.split(), "x:1")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from oracles import taught_heads
 from small_models import EOS, PAD
 
-from fairseq_syntax.systems.lisa.criterion import LabelSmoothedCrossEntropyWithHeadsCriterion, parse_loss
+from fairseq_syntax.systems.lisa import criterion as lisa
 
 INPUTS = ("parent_pieces", "word_starts")
 
@@ -20,7 +20,7 @@ def test_parse_loss_is_over_parents_and_logits(rows, left_pad, seed):
     batch = small_models.batch(None, rows, left_pad, columns=9, names=INPUTS)
     parents, mask = batch["src_syntax"]["parent_pieces"], batch["src_tokens"] == PAD
     logits = torch.randn(len(rows), 9, 9, generator=torch.Generator().manual_seed(seed)).double() * 3
-    loss, correct, counted = parse_loss(logits, parents, mask)
+    loss, correct, counted = lisa.parse_loss(logits, parents, mask)
     expected, right, tokens = expected_loss(logits, parents, mask)
     assert float(loss) == pytest.approx(expected, rel=1e-5)
     assert correct.nonzero().tolist() == [[b, t] for b, _, t in right]
@@ -32,7 +32,8 @@ def expected_loss(logits, parents, mask):
 
 
 def criterion(sentence_avg=False, **options):
-    return LabelSmoothedCrossEntropyWithHeadsCriterion(small_models.TASK, sentence_avg, 0.1, **options)
+    cfg = lisa.LabelSmoothedCrossEntropyWithHeadsConfig(label_smoothing=0.1, sentence_avg=sentence_avg, **options)
+    return lisa.LabelSmoothedCrossEntropyWithHeadsCriterion(cfg, small_models.TASK)
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from oracles import multihead, taught_heads
 from small_models import PAD
 
-from fairseq_syntax.systems.planted.criterion import PlantedHeadsCriterion, planting_loss
+from fairseq_syntax.systems.planted.criterion import PlantedHeadsConfig, PlantedHeadsCriterion, planting_loss
 from fairseq_syntax.systems.planted.model import PlantedTransformerModel, head_logits
 
 INPUTS = PlantedTransformerModel.training_syntax_inputs
+SMOOTHED = {"label_smoothing": 0.1, "sentence_avg": False}
 SIZES = {"encoder_layers": 3, "decoder_layers": 1, "planted_heads": [0, 2, 1]}
 
 
@@ -53,10 +54,8 @@ def test_logits_are_those_of_fairseqs_heads():
 
 def both():
     """The model and fairseq's, with the same parameters."""
-    model, stock = (
-        small_models.build("planted_transformer", **SIZES),
-        small_models.build("transformer", seed=5, **SIZES),
-    )
+    model = small_models.build("planted_transformer", **SIZES)
+    stock = small_models.build("transformer", seed=5, **SIZES)
     assert model.state_dict().keys() == stock.state_dict().keys()
     stock.load_state_dict(model.state_dict())
     return model, stock
@@ -73,7 +72,7 @@ def steps(model, criterion, sample):
 @pytest.mark.parametrize("left_pad", [False, True])
 def test_with_weight_zero_it_trains_as_fairseqs_to_the_bit(left_pad):
     model, stock = (each.float() for each in both())
-    planted = PlantedHeadsCriterion(small_models.TASK, False, 0.1, planted_weight=0.0)
+    planted = PlantedHeadsCriterion(PlantedHeadsConfig(**SMOOTHED, planted_weight=0.0), small_models.TASK)
     plain = LabelSmoothedCrossEntropyCriterion(small_models.TASK, False, 0.1)
     loss, log, gradients = steps(model, planted, small_models.sample(model, INPUTS, left_pad))
     expected, _, expected_gradients = steps(stock, plain, small_models.sample(stock, (), left_pad))
@@ -83,7 +82,7 @@ def test_with_weight_zero_it_trains_as_fairseqs_to_the_bit(left_pad):
 
 def test_models_and_data_without_what_it_needs_are_refused():
     model, stock = both()
-    criterion = PlantedHeadsCriterion(small_models.TASK, False, 0.1)
+    criterion = PlantedHeadsCriterion(PlantedHeadsConfig(**SMOOTHED), small_models.TASK)
     with pytest.raises(ValueError, match="the model has no planted head; use --arch planted_transformer"):
         criterion(stock, small_models.sample(stock, ()))
     with pytest.raises(ValueError, match="no trees to learn from"):
