@@ -61,7 +61,7 @@ class SyntaxTranslationConfig(TranslationConfig, ParserOptions):
         "off",
         "beam search with the probability of the translation's length given the source's: off, auto (the "
         "table in the data directory, made by fairseq-syntax length-prior), or the path of a table; not used by "
-        "--eval-bleu",
+        "--eval-bleu and --score-reference",
     )
 
 
@@ -147,7 +147,7 @@ class SyntaxTranslationTask(RawTextTask, TrainingSteps, ValidationBleu, Translat
             dictionaries = self.src_dict, self.tgt_dict
             seq_gen_cls = aligning_generator(models, args, self.cfg.left_pad_source, dictionaries)
         generator = super().build_generator(models, args, seq_gen_cls, *rest, **kwargs)
-        if self.cfg.length_prior != "off" and not self._validates:
+        if self.cfg.length_prior != "off" and not (self._validates or getattr(args, "score_reference", False)):
             use_length_prior(generator, self._length_table())
         return generator
 

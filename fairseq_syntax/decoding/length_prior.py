@@ -75,7 +75,7 @@ def use_length_prior(generator, table: np.ndarray) -> None:
         raise ValueError(
             "--length-prior works with plain beam search, of probabilities divided by the length; leave out --lenpen, "
             "--unnormalized, --unkpen, --sampling, --diverse-beam-groups, --diversity-rate, --match-source-len, "
-            "--constraints, --score-reference and allowed prefixes, or take --length-prior off"
+            "--constraints and allowed prefixes, or take --length-prior off"
         )
     table = torch.as_tensor(np.asarray(table), dtype=torch.float32)
     generator.search = LengthPriorBeamSearch(generator.tgt_dict, table)

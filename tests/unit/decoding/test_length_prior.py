@@ -215,7 +215,6 @@ def test_no_length_is_impossible(beam):
     ("options", "message"),
     [
         ({"sampling": True}, "--sampling"),
-        ({"score_reference": True}, "--score-reference"),
         ({"prefix_allowed_tokens_fn": lambda number, tokens: [4]}, "allowed prefixes"),
         ({"unnormalized": True}, "--unnormalized"),
         ({"unkpen": 0.5}, "--unkpen"),

@@ -130,6 +130,7 @@ def test_unknown_words_are_aligned_in_hypotheses_that_the_prior_has_chosen(data,
         # "<s>", which a model that has learned little may write, is in no text
         shown = beam[0]["tokens"].ne(task.target_dictionary.bos())
         assert len(shown) == 13 and len(beam[0]["alignment"]) == shown.sum()
+    task.build_generator(models, SimpleNamespace(**{**vars(GenerationConfig()), "score_reference": True}))  # contrast
 
 
 RIGHT, TABLE = {"format_version": 1, "source": "en", "target": "de"}, np.zeros((2, 2))
