@@ -280,12 +280,12 @@ class Preprocessing:
         made = {self._manifest.name, *(path.name for path in self.staging.iterdir())}
         old = sorted(self.destination.iterdir()) if self.destination.exists() else []
         kept = [path for path in old if path.name not in made and not self._is_stale(path.name)]
-        # name of a dictionary or of the recipe -> end of the names of files that were made with it
-        ends = {f"dict.{language}.txt": f".{language}.idx" for language in (self.source, self.target)}
+        # name of a dictionary or of the recipe -> pattern of the ends of the names of files that were made with it
+        ends = {f"dict.{side}.txt": rf"{re.escape(side)}(\.idx)?" for side in (self.source, self.target)}
         for array, tag in TAG_DICTIONARIES.items():
-            ends[f"dict.{self.source}.{tag}.txt"] = f".{self.source}.{array}.idx"
-        for name, end in {**ends, RECIPE: ".idx"}.items():
-            users = [path.name for path in kept if path.name.endswith(end)]
+            ends[f"dict.{self.source}.{tag}.txt"] = rf"{re.escape(self.source)}\.{array}\.idx"
+        for name, end in {**ends, RECIPE: r"[^.]+(\.idx)?"}.items():
+            users = [path.name for path in kept if re.fullmatch(rf"[^.]+\.[^.]+-[^.]+\.{end}", path.name)]
             replaced = users and (name in made or self._is_stale(name))
             if replaced and not _same(self.staging / name, self.destination / name):
                 raise TreeFormatError(

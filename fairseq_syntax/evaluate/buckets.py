@@ -155,7 +155,7 @@ def measure(kind: str, source: Source, numbers: Sequence[int] = (), longest: int
             raise ValueError("--by length: the source is not known; give --source or --parse")
         return np.maximum(np.array(source.words), 1.0), lengths(longest)
     if not any(tree.is_parsed for tree in source.parses or []):
-        raise ValueError(f"--by {kind}: trees are needed; give --parse FILE.conllu")
+        raise ValueError(f"--by {kind}: trees are needed; give --parse FILE.conllu with parses")
     if kind == "depth":  # words on the longest path from a root downwards
         depths = [max(tree.depths(), default=0) if tree.is_parsed else np.nan for tree in source.parses]
         return np.array(depths), Scale(tuple(range(int(np.nanmax(depths)) + 2)))

@@ -170,9 +170,9 @@ def compare(
         metrics = [name for name in metrics if name != "TER"] or metrics
     used = [METRICS[name](lowercase, tokenize) for name in dict.fromkeys(metrics)]
     evaluation = Evaluation(corpus, used, trials, resamples, seed)
-    content = _content(evaluation, baselines)
-    content["buckets"] = _breakdown(evaluation, next(iter(baselines)), by, read_source(corpus, parse), longest, minimum)
-    return Comparison(evaluation, content)
+    # first, because it refuses wrong kinds
+    buckets = _breakdown(evaluation, next(iter(baselines)), by, read_source(corpus, parse), longest, minimum)
+    return Comparison(evaluation, {**_content(evaluation, baselines), "buckets": buckets})
 
 
 def _breakdown(
@@ -186,8 +186,8 @@ def _breakdown(
         difference = evaluation.effect(metric, baseline, name, sentences)
         return {"mean": difference.delta, "interval": difference.interval}
 
-    for kind in dict.fromkeys(by or (["length"] if source.words is not None else [])):
-        values, scale = measure(kind, source, numbers, longest)
+    kinds = dict.fromkeys(by or (["length"] if source.words is not None else []))
+    for kind, (values, scale) in {kind: measure(kind, source, numbers, longest) for kind in kinds}.items():
         groups = [
             {
                 "label": bucket.label,
@@ -242,7 +242,6 @@ def _content(evaluation: Evaluation, baselines: Mapping[str, Sequence[str]]) -> 
             for name in evaluation.metrics
             for difference in evaluation.differences(name, baseline, names)
         ],
-        "buckets": [],
     }
 
 

@@ -66,8 +66,8 @@ def mean_of(paths: Iterable[Path]) -> dict[str, Tensor]:
         state = open_checkpoint(path)
         check_state(state, path)
         tensors, options = state["model"], options_of(state)
-        types = {name: value for name, value in options.items() if name.endswith("_heads")}
-        types["architecture"] = options.get("arch") or options.get("_name")
+        types = {"architecture": options.get("arch") or options.get("_name")}
+        types |= {name: value for name, value in options.items() if str(name).endswith("attention_heads")}
         types |= {name: f"{tuple(tensor.shape)} {tensor.dtype}" for name, tensor in tensors.items()}
         if first is None:
             first, expected, parameters = path, types, dict(tensors)

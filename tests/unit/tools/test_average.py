@@ -134,6 +134,6 @@ def test_different_models(folders, recurrent, tmp_path, capsys):
     for message, edit in edits.items():
         other = edited(recurrent / "checkpoint2.pt", tmp_path / "other.pt", edit)
         assert message in refused(capsys, "--input", other, one, *output)
-    vars((state := read(recurrent / "checkpoint2.pt"))["cfg"]["model"])["some_heads"] = 8
+    vars((state := read(recurrent / "checkpoint2.pt"))["cfg"]["model"])["attention_heads"] = 8
     torch.save(state, tmp_path / "other.pt")
-    assert "some_heads is 8, not None" in refused(capsys, "--input", tmp_path / "other.pt", one, *output)
+    assert "attention_heads is 8, not None" in refused(capsys, "--input", tmp_path / "other.pt", one, *output)

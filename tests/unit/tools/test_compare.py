@@ -187,7 +187,7 @@ def test_trees(world, run, refused):
     found = run(*two(*world.pair(), *ONLY_BLEU, *options))
     assert [[group["label"] for group in table["groups"]] for table in found["buckets"]] == [["2"], ["present"]]
     said = refused(*two(*world.pair(), "--by", "depth"))
-    assert said == "--by depth: trees are needed; give --parse FILE.conllu"
+    assert said == "--by depth: trees are needed; give --parse FILE.conllu with parses"
 
 
 def test_text_is_as_good_as_generated(world, run):
