@@ -154,14 +154,15 @@ def measure(kind: str, source: Source, numbers: Sequence[int] = (), longest: int
         if source.words is None:
             raise ValueError("--by length: the source is not known; give --source or --parse")
         return np.maximum(np.array(source.words), 1.0), lengths(longest)
-    known = [tree.is_parsed for tree in (parses := source.parses or [])]
+    parses = source.parses or []
+    known = [tree.is_parsed for tree in parses]
     if not any(known):
         raise ValueError(f"--by {kind}: trees are needed; give --parse FILE.conllu with parses")
     if kind == "depth":  # words on the longest path from a root downwards
         depths = [max(tree.depths(), default=0) if tree.is_parsed else np.nan for tree in parses]
         return np.array(depths), Scale(tuple(range(int(np.nanmax(depths)) + 2)))
-    relation = kind.removeprefix(RELATION)  # `acl` includes `acl:relcl`
-    present = [any(f"{label}:".startswith(f"{relation}:") for label in tree.deprels) for tree in parses]
+    start = f"{kind.removeprefix(RELATION)}:"  # `acl` includes `acl:relcl`
+    present = [any(f"{label}:".startswith(start) for label in tree.deprels) for tree in parses]
     if not any(present):
         raise ValueError(f"--by {kind}: no tree has this relation; check its name")
     return np.where(known, present, np.nan), Scale((0, 1, 2), ("absent", "present"))
